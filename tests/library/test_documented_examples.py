@@ -97,7 +97,7 @@ def test_the_example_of_a_position_works(monkeypatch):
 def test_the_example_of_a_scorer_works(monkeypatch):
     scorers = run_example("variants.scorers", monkeypatch, "SCORERS")
     frequencies = pl.DataFrame({"word": ["slow", "train", "bridge"], "document_frequency": [2, 2, 2]})
-    scorer = scorers.make_scorer("frequency", frequencies, 10)
+    scorer = scorers.SCORERS["frequency"](frequencies, 10)
     text = "The slow train left. A slow train crossed the bridge."
     found = key_phrases(text, candidates(text, (1, 3)), scorer, 1)
     assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]

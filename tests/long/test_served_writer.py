@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 
 from conftest import ROOT
 from homogenization.variants.by_review import REVIEW_SCHEMA
-from homogenization.writers.backends import make_writer
+from homogenization.writers.answers import make_writer
 from homogenization.writers.requests import Request, Writer
 from tiny_chat import REVIEWS, build_chat_model
 from tiny_gguf import write_gguf

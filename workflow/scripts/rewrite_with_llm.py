@@ -9,7 +9,7 @@ from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_rewriting import Assignment, Shard, rewrite_with_llm
 from homogenization.variants.similarity import bert_scores, load_encoder
-from homogenization.writers.backends import make_author
+from homogenization.writers.answers import make_author
 
 with job(snakemake):
     given, params = snakemake.input, snakemake.params

@@ -1,3 +1,5 @@
+import csv
+import json
 import time
 import unicodedata
 
@@ -6,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import ROOT
 from homogenization.corpus.characters import composed, visible
-from homogenization.corpus.cleaning import clean_reviews, clean_text
+from homogenization.corpus.cleaning import LEAST_SHARE, clean_reviews, clean_text, stop_word_share
 from homogenization.corpus.sentences import chunks, sentence_spans
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.atoms import atoms_of
+from pages import DOCS
 
 
 def test_a_corpus_of_nothing_but_marks_is_refused():
@@ -163,3 +167,53 @@ def test_what_cleaning_leaves_out_is_told_by_reasons(caplog):
         clean_reviews(raw.head(1))
     assert [record.levelname for record in caplog.records] == ["INFO"]
     assert "none left out" in caplog.text
+
+
+OTHERS = {
+    "German": "Ich habe diesen Film gestern Abend mit meiner Frau gesehen und war sehr enttäuscht. Die Handlung ist "
+    "langweilig, die Schauspieler wirken müde, und am Ende fragt man sich, warum man zwei Stunden verschwendet hat.",
+    "German recipe": "Die Butter mit dem Zucker schaumig rühren und die Eier einzeln dazugeben. Mehl und Backpulver "
+    "mischen und unterheben. Den Teig in eine Form geben und bei 180 Grad etwa 45 Minuten backen.",
+    "French": "Le réalisateur raconte la vie d'un vieux pêcheur de Bretagne. Sa fille revient après de longues années "
+    "d'absence, et peu à peu les deux apprennent à se connaître de nouveau. Les images de la mer sont magnifiques.",
+    "Spanish": "El director cuenta la historia de un viejo pescador de Galicia. Su hija vuelve después de muchos años "
+    "y poco a poco los dos se conocen de nuevo. No hay un final feliz, pero no me importa.",
+    "Dutch": "Ik heb deze film gisteravond met mijn vrouw gezien en was erg teleurgesteld. Het verhaal is saai, de "
+    "acteurs zijn moe, en aan het einde vraag je je af waarom je twee uur van je leven hebt verspild.",
+}
+ENGLISH = [json.loads(line)["text"] for line in (ROOT / "config/reviews.jsonl").read_text("utf-8").splitlines()]
+
+
+RECIPES = [row["recipe"] for row in csv.DictReader((DOCS / "recipes.csv").open(encoding="utf-8", newline=""))]
+
+
+def warnings_of(texts, caplog) -> list[str]:
+    caplog.clear()
+    clean_reviews(pl.DataFrame({"text": texts, "label": [""] * len(texts)}))
+    return [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("texts", [ENGLISH, RECIPES], ids=["reviews", "recipes"])
+def test_english_texts_pass_without_a_word(texts, caplog):
+    assert min(stop_word_share([text]) for text in texts) > LEAST_SHARE + 0.05
+    assert warnings_of(texts, caplog) == []
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_another_language_is_told(language, caplog):
+    text = OTHERS[language]
+    assert stop_word_share([text]) < LEAST_SHARE - 0.04
+    (warning,) = warnings_of([text], caplog)
+    assert warning.startswith("corpus: the texts do not seem to be English")
+    assert "variants that move phrases by the parse, may be wrong; docs/corpus.md says what to exchange" in warning
+
+
+def test_single_texts_in_another_language_are_counted(caplog):
+    mixed = [*ENGLISH, OTHERS["German"], OTHERS["French"]]
+    (warning,) = warnings_of(mixed, caplog)
+    assert warning.startswith(f"corpus: 2 of {len(mixed)} texts do not seem to be English")
+
+
+def test_a_few_words_are_not_judged(caplog):
+    assert stop_word_share(["Guter Film."]) is None
+    assert warnings_of(["Guter Film."], caplog) == []

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from homogenization.corpus.cleaning import clean_reviews
+from homogenization.corpus.local_files import is_local
 from homogenization.corpus.reading import label_texts, load_as_written, read_reviews
 from homogenization.corpus.sampling import sample_reviews
 from homogenization.run.errors import HomogenizationError
@@ -17,45 +18,17 @@ from homogenization.run.errors import HomogenizationError
 ROWS = [{"text": f"Review number {n} is fine.", "label": n % 2} for n in range(6)]
 
 
-def write_jsonl(path, rows=ROWS):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
-@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
-def test_local_files_of_each_kind_read_alike(tmp_path, ending):
-    path = tmp_path / f"reviews.{ending}"
-    if ending == "jsonl":
-        write_jsonl(path)
-    elif ending == "json":
-        path.write_text(json.dumps(ROWS))
-    elif ending == "csv":
-        pl.DataFrame(ROWS).write_csv(path)
-    else:
-        pl.DataFrame(ROWS).write_parquet(path)
-    reviews = read_reviews(str(path), "text", "label")
-    assert reviews.schema == {"row": pl.Int64, "text": pl.String, "label": pl.String}
-    assert reviews["text"].to_list() == [row["text"] for row in ROWS]
-    assert reviews["label"].to_list() == ["0", "1"] * 3
-
-
 @pytest.mark.parametrize(("split", "rows"), [("train[:4]", ROWS[:4]), ("train[50%:]", ROWS[3:])])
 def test_a_part_of_a_local_file_is_read(tmp_path, split, rows):
-    reviews = read_reviews(write_jsonl(tmp_path / "reviews.jsonl"), "text", "label", split=split)
+    reviews = read_reviews(write(tmp_path / "r.jsonl", ROWS), "text", "label", split=split)
     assert reviews["text"].to_list() == [row["text"] for row in rows]
 
 
 @pytest.mark.parametrize("split", ["test", "train[:x]", "train[3", "train[9:]"])
 def test_a_part_that_a_local_file_lacks_is_refused(tmp_path, split):
-    path = write_jsonl(tmp_path / "reviews.jsonl")
+    path = write(tmp_path / "r.jsonl", ROWS)
     with pytest.raises(HomogenizationError, match=r"split 't.*' is no part of .*Allowed: train, or a part"):
         read_reviews(path, "text", "label", split=split)
-
-
-def test_an_edited_file_is_read_anew(tmp_path):
-    path = tmp_path / "reviews.jsonl"
-    assert len(read_reviews(write_jsonl(path), "text", "label")) == 6
-    assert len(read_reviews(write_jsonl(path, ROWS[:2]), "text", "label")) == 2
 
 
 def test_class_labels_become_their_names_and_unlabelled_rows_go(tmp_path):
@@ -70,22 +43,23 @@ def test_class_labels_become_their_names_and_unlabelled_rows_go(tmp_path):
 
 
 def test_a_corpus_without_labels_has_empty_ones(tmp_path):
-    raw = read_reviews(write_jsonl(tmp_path / "r.jsonl"), "text", None)
+    raw = read_reviews(write(tmp_path / "r.jsonl", ROWS), "text", None)
     assert raw["label"].to_list() == [""] * 6
     assert len(sample_reviews(clean_reviews(raw), seed=0, start=0, stop=6, balance=False)) == 6
 
 
 def test_a_missing_column_names_those_that_exist(tmp_path):
     with pytest.raises(HomogenizationError, match=r"text_column 'txt'.*did you mean 'text'.*label, text"):
-        read_reviews(write_jsonl(tmp_path / "r.jsonl"), "txt", "label")
+        read_reviews(write(tmp_path / "r.jsonl", ROWS), "txt", "label")
     with pytest.raises(HomogenizationError, match=r"label_column 'stars'.*label, text"):
-        read_reviews(write_jsonl(tmp_path / "r.jsonl"), "text", "stars")
+        read_reviews(write(tmp_path / "r.jsonl", ROWS), "text", "stars")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("empty.jsonl", "", "is empty"),
+        ("empty.jsonl", "", "could not be read as jsonl"),
+        ("empty.csv", "", "holds no rows"),
         ("header.csv", "text,label\n", "holds no rows"),
         ("none.json", "[]", "holds no rows"),
         ("broken.json", "{not json", "could not be read as json"),
@@ -95,7 +69,6 @@ def test_a_missing_column_names_those_that_exist(tmp_path):
         ("texts.json", '["A text.", "Another."]', "no mapping of columns to values"),
         ("open.csv", 'text,label\n"A text,a\nAnother,b\n', "could not be read as csv: unexpected end of data"),
         ("wide.csv", "text,label\nA text,a\nOne, two,b\n", "ends in line 3 has 3 cells, and the header 2"),
-        ("reviews.docx", "x", "no known ending"),
     ],
 )
 def test_files_without_reviews_are_refused(tmp_path, name, content, words):
@@ -105,59 +78,27 @@ def test_files_without_reviews_are_refused(tmp_path, name, content, words):
     assert name in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_no_hub_id():
-    with pytest.raises(HomogenizationError, match="does not exist"):
-        read_reviews("no/such/reviews.parquet", "text", "label")
-
-
 # what pandas takes for missing, for numbers or for dates, and what a file writes in an odd way
-WORDS = [
-    "None",
-    "NA",
-    "N/A",
-    "null",
-    "NULL",
-    "nan",
-    "NaN",
-    "n/a",
-    "#N/A",
-    "<NA>",
-    "-nan",
-    "007",
-    "7",
-    "1e3",
-    "2020-01-01",
-]
-TEXTS = [
-    "NA",
-    "None",
-    "null",
-    "2012",
-    'Says "so", twice',
-    "one\ntwo",
-    "one\r\ntwo",
-    "  spaced ",
-    "caf\u00e9 \U0001fa77",
-    "x" * 200_000,
-]
+MISSING = ["None", "NA", "N/A", "null", "NULL", "nan", "NaN", "n/a", "#N/A", "<NA>", "-nan"]
+WORDS = [*MISSING, "007", "7", "1e3", "2020-01-01"]
+ODD = ['Says "so", twice', "one\ntwo", "one\r\ntwo", "  spaced ", "caf\u00e9 \U0001fa77", "x" * 200_000]
+TEXTS = ["NA", "None", "null", "2012", *ODD]
 
 
 def write(path, rows, newline="\n", bom=""):
     """Write rows in the format of the ending, with no reader's idea of a type."""
-    if path.suffix == ".csv":
+    if path.suffix == ".parquet":
+        pl.DataFrame(rows).write_parquet(path)
+    elif path.suffix == ".csv":
         with path.open("w", encoding="utf-8", newline="") as file:
             file.write(bom)
             out = csv.DictWriter(file, ["text", "label"], lineterminator=newline)
             out.writeheader()
             out.writerows(rows)
-    elif path.suffix == ".json":
-        path.write_text(bom + json.dumps(rows, indent=1), encoding="utf-8")
-    elif path.suffix == ".jsonl":
-        path.write_text(
-            bom + "".join(json.dumps(row, ensure_ascii=False) + newline for row in rows), encoding="utf-8", newline=""
-        )
     else:
-        pl.DataFrame(rows).write_parquet(path)
+        lines = (json.dumps(row, ensure_ascii=False) + newline for row in rows)
+        content = json.dumps(rows, indent=1) if path.suffix == ".json" else "".join(lines)
+        path.write_text(bom + content, encoding="utf-8", newline="")
     return str(path)
 
 
@@ -169,6 +110,7 @@ def test_texts_and_labels_are_read_as_they_are_written(tmp_path, ending, newline
     reviews = read_reviews(write(tmp_path / f"r.{ending}", rows, newline, bom), "text", "label")
     assert reviews["text"].to_list() == [row["text"] for row in rows]
     assert reviews["label"].to_list() == [row["label"] for row in rows]
+    assert reviews.schema == {"row": pl.Int64, "text": pl.String, "label": pl.String}
 
 
 def test_csv_is_read_as_another_reader_reads_it(tmp_path):
@@ -256,3 +198,15 @@ def test_csv_of_a_data_set_keeps_its_cells(tmp_path):
 def test_json_of_columns_and_of_rows_read_alike(tmp_path, content):
     (tmp_path / "r.json").write_text(content)
     assert read_reviews(str(tmp_path / "r.json"), "text", None)["text"].to_list() == ["A b.", "C d."]
+
+
+PATHS = ["reviews.csv", "a/b/REVIEWS.JSONL", "./reviews", "../reviews", "/reviews", "~/reviews"]
+
+
+@pytest.mark.parametrize("source", [*PATHS, "stanfordnlp/imdb", "imdb", "somebody/reviews.v2"])
+def test_paths_are_local_and_ids_on_the_hub_are_not(source, tmp_path, monkeypatch):
+    assert is_local(source) == (source in PATHS)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "somebody").mkdir()
+    (tmp_path / "somebody/reviews.v2").write_text("")
+    assert is_local("somebody/reviews.v2")  # what exists is local

@@ -30,12 +30,13 @@ def test_a_seeded_hash_is_that_of_its_parts_a_colon_apart():
 
 def test_the_sample_is_balanced_and_seeded():
     clean = corpus(50)
-    first, again, other = (sample_reviews(clean, seed, 0, 40) for seed in (0, 0, 1))
-    assert first.equals(again)
+    first, other = (sample_reviews(clean, seed, 0, 40) for seed in (0, 1))
     assert set(first["review_id"]) != set(other["review_id"])
     assert first["label"].to_list() == ["neg", "pos"] * 20
     assert first["rank"].to_list() == list(range(40))
     assert first.columns == ["review_id", "text", "label", "rank"]
+    three = sample_reviews(corpus(4, ["aaa", "bbb", "ccc"]), 0, 3, 9)
+    assert three["label"].to_list() == ["aaa", "bbb", "ccc"] * 2
 
 
 @settings(max_examples=30)
@@ -67,11 +68,6 @@ def test_too_few_reviews_of_the_length_are_counted():
         sample_reviews(corpus(5), 0, 0, 5, balance=False, min_words=200)
     with pytest.raises(HomogenizationError, match=r"'neg': 0 of 3 wanted, label 'pos': 0 of 2"):
         sample_reviews(corpus(5), 0, 0, 5, min_words=200)
-
-
-def test_three_labels_take_turns():
-    sample = sample_reviews(corpus(4, ["aaa", "bbb", "ccc"]), 0, 3, 9)
-    assert sample["label"].to_list() == ["aaa", "bbb", "ccc"] * 2
 
 
 def test_ranks_are_those_of_the_hashes():

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from homogenization.corpus.sentences import chunks, is_stop_word, sentence_spans, word_spans, words
-from homogenization.corpus.stop_words import STOP_WORDS
+from homogenization.corpus.sentences import STOP_WORDS, chunks, is_stop_word, places, sentence_spans, word_spans, words
 
 
 def sentences(text):
@@ -85,3 +84,15 @@ def test_stop_words(word):
 @pytest.mark.parametrize("word", ["zombie", "o'brien", "movie's", "light-hearted", "80s"])
 def test_words_that_are_none(word):
     assert not is_stop_word(word)
+
+
+def test_terms_are_found_whatever_their_case_and_never_overlap():
+    text = "The Plot’s end: bad plot, BAD plots. The bad-plot's end."
+    found = places(text, ["bad plot", "plot", "plot's end"])
+    assert {term: [text[start:end] for start, end in at] for term, at in found.items()} == {
+        "plot's end": ["Plot’s end"],
+        "bad plot": ["bad plot"],
+        "plot": [],
+    }
+    assert places("Nothing here", []) == {}
+    assert places(text, ["bad plot"], lambda run: False) == {"bad plot": []}

@@ -33,10 +33,8 @@ from homogenization.interventions.conditions import (
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.shard import templates_of_reviews
-from homogenization.measures import device_mauve, device_tokens, in_pass
-from homogenization.measures.alignment import NUMBERS
-from homogenization.measures.components import component_states
-from homogenization.measures.mauve import MAX_ITERATIONS
+from homogenization.measures import device_tokens, in_pass
+from homogenization.measures.components import NUMBERS, component_states
 from homogenization.measures.positional import HEAD_SUMS
 from homogenization.measures.positional_pass import positional_sums
 from homogenization.states import attention
@@ -160,7 +158,6 @@ def in_the_pass(model: LanguageModel) -> list[np.ndarray]:
     """Numbers of measures that are taken while the model reads, twice because of pooled tokens."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(in_pass, "HELD_BYTES", 0)
-        patched.setattr(device_mauve, "is_fast", lambda device: True)  # the same arithmetic on both
         reading = Reading(model, Texts(IDS, TEXTS), IDENTITY, 2048, record_attention=True)
         _, tables = in_pass.measure_in_pass(HeldStates(reading), IN_PASS)
     of_all = [table for of_measure in tables.values() for table in of_measure]
@@ -303,12 +300,6 @@ STAGES = {
             ("measures.device_tokens:tokens_of", "copy"): BLOCKS + 2,  # a review with more tokens than the width
             # first and drawn tokens, sums, and 2 numbers of each of 4 views
             ("measures.pooled:_on_host", "copy"): (1 + 2 + 2 + 2 * 4) * (BLOCKS + 2),
-            ("measures.mauve:_unit", "number"): 2 * (2 * BLOCKS + 1),
-            ("measures.mauve:hashes", "copy"): BLOCKS + 1,
-            # of the pairs of a layer with itself, and with the one before
-            ("measures.device_mauve:_space", "copy"): 3 * (2 * BLOCKS + 1),
-            ("measures.device_mauve:k_means", "number"): MAX_ITERATIONS * (2 * BLOCKS + 1),
-            ("measures.device_mauve:k_means", "copy"): 2 * BLOCKS + 1,
         },
     ),
     "positional": Stage(

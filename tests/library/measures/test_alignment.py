@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy.sparse.linalg import ArpackNoConvergence
 
-from homogenization.measures import alignment
-from homogenization.measures.alignment import largest_eigenvalue
+from homogenization.measures.components import token_alignment
 from homogenization.measures.views import TokenGram
 from measured import degenerate_tokens, plain_numbers
 
 
 def aligned(tokens):
-    return alignment.token_alignment(TokenGram(np.asarray(tokens, dtype=np.float64)))
+    return token_alignment(TokenGram(np.asarray(tokens, dtype=np.float64)))
 
 
 def test_the_opening_tokens_massive_activation_dominates_one_view_alone():
@@ -62,24 +60,3 @@ def test_degenerate_reviews_have_the_numbers_of_the_definitions(tokens):
         expected = plain_numbers(seen)
         np.testing.assert_allclose(numbers[[0, 2]], [expected[0], expected[2]], rtol=1e-8)
         np.testing.assert_allclose(numbers[1], expected[1], atol=1e-12)
-
-
-@pytest.mark.parametrize("n", [1, 5, 60, 100])
-@pytest.mark.parametrize("gap", [0.0, 2**-40, 1e-9, 1e-4, 0.5, 1.0])
-def test_the_largest_eigenvalue_is_found_whatever_the_gap(n, gap):
-    """Many that are as large or nearly so, as of orthogonal tokens; and one that dominates, as of real ones."""
-    rng = np.random.default_rng(2)
-    values = np.concatenate([[1.0], np.full(n // 2, 1 - gap), rng.uniform(0, 1 - gap, n)])[:n]
-    basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    found = largest_eigenvalue((basis * (values / values.sum())) @ basis.T)
-    assert found == pytest.approx(1 / values.sum(), rel=1e-13)
-    assert found == largest_eigenvalue((basis * (values / values.sum())) @ basis.T)
-
-
-def test_a_solver_that_does_not_converge_has_another_in_its_place(monkeypatch):
-    def failing(*_arguments, **_options):
-        raise ArpackNoConvergence("no convergence", [], [])
-
-    products = np.diag(np.arange(100.0) / 4950)
-    monkeypatch.setattr(alignment, "eigsh", failing)
-    assert largest_eigenvalue(products) == pytest.approx(99 / 4950, rel=1e-14)

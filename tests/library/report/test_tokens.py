@@ -9,7 +9,6 @@ from homogenization.report.examples import MEASURES
 from homogenization.report.tokens import (
     PAGE_BYTES,
     in_phrases,
-    phrase_spans,
     pieces,
     rows_of_text,
     sizes,
@@ -74,13 +73,6 @@ def test_pieces_are_the_text(text, data):
 
 def test_blanks_stand_before_their_token():
     assert pieces("A  bad film", np.array([(0, 1), (3, 6), (6, 11)])) == ["A", "  bad", " film"]
-
-
-def test_key_phrases_are_found_whatever_their_case_and_never_overlap():
-    text = "The Plot’s end: bad plot, BAD plots. The bad-plot's end."
-    found = [text[start:end] for start, end in phrase_spans(text, ["bad plot", "plot", "plot's end"])]
-    assert found == ["Plot’s end", "bad plot"]
-    assert phrase_spans("Nothing here", []) == []
 
 
 def test_a_token_is_in_a_phrase_that_it_shares_a_character_with():

@@ -1,26 +1,58 @@
-"""Parsed reviews, which tests of key phrases and of variants share."""
+"""Parsed reviews and their key phrases, which tests of key phrases and of variants share."""
 
+from functools import cache
 from pathlib import Path
 
+import polars as pl
 import pytest
+import spacy
 
 from homogenization.config.texts import Parser
 from homogenization.corpus.cleaning import clean_reviews
 from homogenization.corpus.reading import read_reviews
+from homogenization.variants.constituents import parsed_sentences
+from homogenization.variants.frequencies import count_document_frequencies
+from homogenization.variants.keyphrases import extract_keyphrases
 from homogenization.variants.parsing import parse_reviews
+from homogenization.variants.scorers import tfidf_scorer
 
 EMBEDDED = Path(__file__).parents[3] / "config" / "reviews.jsonl"
 
 
-@pytest.fixture(scope="session")
-def embedded():
-    """Embedded reviews, cleaned, and their parse."""
-    clean = clean_reviews(read_reviews(str(EMBEDDED), "text", "label")).head(40)
-    return clean, parse_reviews(clean, Parser().params())
+@pytest.fixture(scope="session", autouse=True)
+def one_parser():
+    """Each pipeline of spaCy is loaded once."""
+    loaded, load = cache(lambda folder: load(folder, exclude=["lemmatizer"])), spacy.load
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spacy, "load", lambda folder, exclude: loaded(folder))
+        yield
 
 
 @pytest.fixture(scope="session")
-def real(imdb):
-    """Real reviews, cleaned, and their parse."""
-    clean = clean_reviews(read_reviews(str(imdb), "text", "label")).head(60)
-    return clean, parse_reviews(clean, Parser().params())
+def parsed(one_parser):
+    """texts by name -> the parsed sentences of each."""
+
+    def sentences_of(texts):
+        reviews = pl.DataFrame({"review_id": list(texts), "text": list(texts.values())})
+        return parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))
+
+    return sentences_of
+
+
+def with_parse_and_key_phrases(path, n):
+    clean = clean_reviews(read_reviews(str(path), "text", "label")).head(n)
+    parse = parse_reviews(clean, Parser().params())
+    score = tfidf_scorer(count_document_frequencies(clean["text"], 2), len(clean))
+    return clean, parse, extract_keyphrases(clean, parse, score, 8, (1, 3))
+
+
+@pytest.fixture(scope="session")
+def embedded(one_parser):
+    """Embedded reviews, cleaned, their parse and their key phrases."""
+    return with_parse_and_key_phrases(EMBEDDED, 40)
+
+
+@pytest.fixture(scope="session")
+def real(imdb, one_parser):
+    """Real reviews, cleaned, their parse and their key phrases."""
+    return with_parse_and_key_phrases(imdb, 60)

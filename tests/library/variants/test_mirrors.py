@@ -1,12 +1,12 @@
-import polars as pl
+from itertools import chain
+
 import pytest
 
-from homogenization.config.texts import Parser
 from homogenization.variants.constituents import parsed_sentences
 from homogenization.variants.mirrors import KEPT, LONGEST, beginnings, lead_of
-from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.sentence_grammars import Beginning
+from unparsed import unparsed
 
 # sentence -> (phrase, text that can begin it)
 SENTENCES = {
@@ -22,47 +22,48 @@ SENTENCES = {
 
 
 @pytest.fixture(scope="module")
-def parsed():
-    reviews = pl.DataFrame({"review_id": list(SENTENCES), "text": list(SENTENCES)})
-    return parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))
+def sentences(parsed):
+    return {text: sentence for text, (sentence,) in parsed({text: text for text in SENTENCES}).items()}
+
+
+def phrase_in(text, phrase):
+    start = text.index(phrase)
+    return Phrase(phrase.casefold(), 0, start, start + len(phrase))
 
 
 @pytest.mark.parametrize("text", SENTENCES)
-def test_what_stands_behind_the_phrase_can_begin_the_sentence(parsed, text):
+def test_what_stands_behind_the_phrase_can_begin_the_sentence(sentences, text):
     phrase, expected = SENTENCES[text]
-    start = text.index(phrase)
-    found = beginnings(parsed[text][0], Phrase(phrase.casefold(), 0, start, start + len(phrase)))
+    found = beginnings(sentences[text], phrase_in(text, phrase))
     assert expected in [beginning.text for beginning in found]
 
 
-def test_of_a_subject_the_predicate_comes_first(parsed):
+def test_of_a_subject_the_predicate_comes_first(sentences):
     text = next(iter(SENTENCES))
-    found = beginnings(parsed[text][0], Phrase("posey", 0, 0, 5))
+    found = beginnings(sentences[text], phrase_in(text, "Posey"))
     assert found[0].text.startswith("an amazing performance")
     assert found[0].link == "by"
     text = "TV sequences are very good, like a photocopy of old footage."
-    assert Beginning("very good", "be") in beginnings(parsed[text][0], Phrase("tv sequences", 0, 0, 12))
+    assert Beginning("very good", "be") in beginnings(sentences[text], phrase_in(text, "TV sequences"))
 
 
 def test_beginnings_are_short_texts_behind_the_phrase_and_no_single_stop_words(embedded):
-    reviews, parse = embedded
+    reviews, parse, _ = embedded
     n_found = 0
-    for sentences in parsed_sentences(reviews, parse).values():
-        for sentence in sentences:
-            for constituent in sentence.constituents()[:3]:
-                for text, _ in beginnings(sentence, constituent):
-                    n_found += 1
-                    assert text in sentence.text[constituent.end : sentence.span[1]]
-                    assert len(text.split()) <= max(LONGEST, KEPT)
-                    assert text not in ("it", "too", "very")
-                    assert text[-1].isalnum() or text.endswith((")", '"', "”", "%"))
+    for sentence in chain(*parsed_sentences(reviews, parse).values()):
+        for constituent in sentence.constituents()[:3]:
+            for text, _ in beginnings(sentence, constituent):
+                n_found += 1
+                assert text in sentence.text[constituent.end : sentence.span[1]]
+                assert len(text.split()) <= max(LONGEST, KEPT)
+                assert text not in ("it", "too", "very")
+                assert text[-1].isalnum() or text.endswith((")", '"', "”", "%"))
     assert n_found > 50
 
 
-def test_a_sentence_without_a_parse_has_none(parsed):
-    sentence = parsed[next(iter(SENTENCES))][0]
-    bare = type(sentence)(sentence.text, sentence.span, 0, [])
-    assert beginnings(bare, Phrase("posey", 0, 0, 5)) == []
+def test_a_sentence_without_a_parse_has_none():
+    text = next(iter(SENTENCES))
+    assert beginnings(unparsed(text)[0], phrase_in(text, "Posey")) == []
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,5 @@ def test_a_sentence_without_a_parse_has_none(parsed):
         ("Posey gives an amazing performance as a librarian and a night crawler.", "amazing performance", ""),
     ],
 )
-def test_the_lead_is_what_a_prepositional_phrase_has_before_the_phrase(parsed, text, phrase, lead):
-    start = text.index(phrase)
-    assert lead_of(parsed[text][0], Phrase(phrase.casefold(), 0, start, start + len(phrase))) == lead
+def test_the_lead_is_what_a_prepositional_phrase_has_before_the_phrase(sentences, text, phrase, lead):
+    assert lead_of(sentences[text], phrase_in(text, phrase)) == lead

@@ -6,11 +6,10 @@ import pytest
 from homogenization.config.texts import Parser
 from homogenization.corpus.sentences import LONGEST_PARSED, LONGEST_RUN, is_parsed, sentence_spans
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.constituents import MOST_WORDS, parsed_sentences
+from homogenization.variants.constituents import MOST_WORDS
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
-from homogenization.variants.schemas import PARSE_SCHEMA
 
 PARSER = Parser().params()
 TEXTS = {
@@ -22,11 +21,8 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def sentences():
-    reviews = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values())})
-    parse = parse_reviews(reviews, PARSER)
-    assert parse.schema == PARSE_SCHEMA
-    return parsed_sentences(reviews, parse)
+def sentences(parsed):
+    return parsed(TEXTS)
 
 
 def content(sentences, name):
@@ -84,12 +80,10 @@ def test_constituents_are_runs_of_whole_words_in_their_sentence(sentences):
                 assert not text[phrase.end : phrase.end + 1].isalnum()
 
 
-def test_a_sentence_is_parsed_as_it_is_alone(sentences):
-    alone = pl.DataFrame({"review_id": ["a"], "text": ["She said a lot, yep, but that movie bored me."]})
-    (parsed,) = parsed_sentences(alone, parse_reviews(alone, PARSER))["a"]
-    beside = sentences["house"][1]
-    assert [(token.pos, token.dep, token.head) for token in parsed.tokens] == [
-        (token.pos, token.dep, token.head) for token in beside.tokens
+def test_a_sentence_is_parsed_as_it_is_alone(parsed, sentences):
+    (alone,) = parsed({"a": "She said a lot, yep, but that movie bored me."})["a"]
+    assert [(token.pos, token.dep, token.head) for token in alone.tokens] == [
+        (token.pos, token.dep, token.head) for token in sentences["house"][1].tokens
     ]
 
 
@@ -102,18 +96,16 @@ TOO_LONG = {
 }
 
 
-def test_a_sentence_that_is_too_long_is_not_parsed_stays_and_is_told(caplog):
+def test_a_sentence_that_is_too_long_is_not_parsed_stays_and_is_told(parsed, caplog):
     """The parser would take minutes for it. The sentences around it move as ever."""
     texts = {
         name: f"{TEXTS['house']} I saw it on Monday {long} again. {TEXTS['names']}" for name, long in TOO_LONG.items()
     }
-    reviews = pl.DataFrame({"review_id": list(texts), "text": list(texts.values())})
-    parse = parse_reviews(reviews, PARSER)
+    sentences = parsed(texts)
     (told,) = (record.message for record in caplog.records if record.levelname == "WARNING")
     assert told.startswith("parser: 5 sentences are not parsed and stay as they are")
     assert told.endswith(f"in the reviews {', '.join(texts)}.")
-    assert len(parse) < 100 * len(texts)
-    sentences = parsed_sentences(reviews, parse)
+    assert sum(len(one.tokens) for name in texts for one in sentences[name]) < 100 * len(texts)
     for name, text in texts.items():
         start = text.index("Monday")
         number = next(one.number for one in sentences[name] if one.span[0] <= start < one.span[1])

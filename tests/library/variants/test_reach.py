@@ -4,21 +4,21 @@ import pytest
 
 from loaded_rules import reached_by as reached
 
-WORDS = {"corpus.characters", "corpus.sentences", "corpus.stop_words"}
+WORDS = {"corpus.characters", "corpus.sentences"}
 
 
 def test_a_download_reaches_neither_sentences_nor_cleaning():
-    assert reached("download_corpus") == {"corpus.local_files", "corpus.reading", "corpus.sources"}
+    assert reached("download_corpus") == {"corpus.local_files", "corpus.reading"}
 
 
 def test_cleaning_and_sampling_do_not_reach_each_other():
-    assert reached("clean_corpus") == {"corpus.cleaning", "corpus.language", *WORDS}
+    assert reached("clean_corpus") == {"corpus.cleaning", *WORDS}
     assert reached("sample_corpus") == {"corpus.sampling", "corpus.hashing"}
 
 
 BACKENDS = {"writers.local", "writers.endpoint"}
 BY_RULE = {"variants.rules", "variants.rearrangement", "variants.atoms", "variants.positions"}
-BY_LLM = {f"variants.{name}" for name in ("llm_rewriting", "by_review", "by_sentence", "llm_keyphrases", "candidates")}
+BY_LLM = {f"variants.{name}" for name in ("llm_rewriting", "by_review", "by_sentence", "llm_keyphrases")}
 
 
 @pytest.mark.parametrize("script", ["rewrite_with_llm", "extract_keyphrases_with_llm"])
@@ -31,7 +31,7 @@ def test_what_language_models_write_reaches_one_backend_and_no_rules(script, bac
 
 def test_who_writes_whole_reviews_reaches_nothing_of_sentences():
     whole = reached("rewrite_with_llm", "variants.by_review")
-    of_sentences = {f"variants.{name}" for name in ("by_sentence", "sentence_candidates", "constituents", "fluency")}
+    of_sentences = {f"variants.{name}" for name in ("by_sentence", "sentence_grammars", "constituents", "fluency")}
     assert not whole & of_sentences
     assert reached("rewrite_with_llm", "variants.by_sentence") >= of_sentences
 

@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 
 from homogenization.corpus.cleaning import clean_text
 from homogenization.corpus.sentences import sentence_spans, words
-from homogenization.run.errors import HomogenizationError
 from homogenization.variants import rules
 from homogenization.variants.constituents import parsed_sentences
-from homogenization.variants.frequencies import count_document_frequencies
-from homogenization.variants.keyphrases import candidates, extract_keyphrases
-from homogenization.variants.phrases import Placement, phrases_by_review
+from homogenization.variants.keyphrases import candidates
+from homogenization.variants.phrases import Phrase, Placement, overlap, phrases_by_review
 from homogenization.variants.positions import POSITIONS
-from homogenization.variants.rules import keep_text, move_by_rules, moving_phrases, rewrite_reviews
+from homogenization.variants.rules import keep_text, move_by_rules, moving_phrases, others_like, rewrite_reviews
 from homogenization.variants.schemas import VARIANT_SCHEMA
-from homogenization.variants.scorers import tfidf_scorer
-from moving import moved, phrases_of
+from moving import phrases_of
 from unparsed import unparsed
 
+UNTIDY = (r"\w [,;](?= |$)", r",\s*,", r"\(\s*\)", r"[,;]\s*[.!?](?= |$)", r"(^|[.!?] )[,;]", r"\(\s*,")
 FINAL_STOP = re.compile(r"[.!?…][\"')\]*]*$")
 CLOSING = {")": "(", "]": "[", "}": "{"}
 
@@ -75,45 +73,10 @@ def test_placements_tell_where_each_phrase_stood_and_stands():
     assert [p.original_position for p in kept] == [p.position for p in kept] == [0.25, 1.0, None]
 
 
-PIECES = [
-    "zombie",
-    "Zombie",
-    "light-hearted",
-    "plot",
-    "DVD",
-    "don't",
-    "Meg",
-    "boys'",
-    "'80s",
-    "$20",
-    "and/or",
-    "straße",
-]
-MARKS = [
-    "",
-    "",
-    "",
-    "",
-    ",",
-    ".",
-    "!",
-    "?",
-    "...",
-    ";",
-    ":",
-    " -",
-    "--",
-    ")",
-    '"',
-    "'",
-    '."',
-    ".)",
-    ",)",
-    "&",
-    " &",
-    " ,",
-]
-OPENERS = ["", "", "", "", "(", '"', "'", "[", "...", "-", "*"]
+NAMES = ["Zombie", "DVD", "Meg"]
+PIECES = [*NAMES, "zombie", "light-hearted", "plot", "don't", "boys'", "'80s", "$20", "and/or", "straße"]
+MARKS = ["", "", "", "", *",.!?;:)&\"'", "...", "--", '."', ".)", ",)", " -", " &", " ,"]
+OPENERS = ["", "", "", "", *"(\"'[-*", "..."]
 TEXTS = st.lists(st.tuples(st.sampled_from(OPENERS), st.sampled_from(PIECES), st.sampled_from(MARKS)), max_size=25)
 
 
@@ -160,28 +123,38 @@ def test_any_text_keeps_its_words_and_phrases_go_where_they_should(pieces, picks
             assert len(re.findall(tidy, made)) <= len(re.findall(tidy, text))
 
 
-VARIANTS = [
-    {"position": "front"},
-    {"position": "end"},
-    {"position": "scattered"},
-    {"position": "inward", "like": "front"},
-    {"position": "front", "phrases": "other"},
-]
+VARIANTS = {
+    "front": {"position": "front"},
+    "end": {"position": "end"},
+    "scattered": {"position": "scattered"},
+    "front-inward": {"position": "inward", "like": "front"},
+    "end-inward": {"position": "inward", "like": "end"},
+    "front-other": {"position": "front", "phrases": "other"},
+    "end-other": {"position": "end", "phrases": "other"},
+}
 
 
-def keyphrases_of(clean, parse):
-    score = tfidf_scorer(count_document_frequencies(clean["text"], 2), len(clean))
-    return extract_keyphrases(clean, parse, score, 8, (1, 3))
+@pytest.fixture(scope="module")
+def written(embedded, real):
+    """The variants of embedded and of real reviews, by name."""
+    return {
+        kind: {name: rewrite_reviews(*reviews_of(source), name, "rules", **chosen) for name, chosen in VARIANTS.items()}
+        for kind, source in (("embedded", embedded), ("real", real))
+    }
+
+
+def reviews_of(source):
+    clean, parse, keyphrases = source
+    return clean, keyphrases, parse
 
 
 @pytest.mark.parametrize("reviews", ["embedded", "real"])
-def test_real_reviews_stay_tidy(reviews, request):
-    clean, parse = request.getfixturevalue(reviews)
-    keyphrases = keyphrases_of(clean, parse)
+def test_real_reviews_stay_tidy(reviews, request, written):
+    clean, parse, keyphrases = request.getfixturevalue(reviews)
     found, sentences = phrases_by_review(keyphrases), parsed_sentences(clean, parse)
     ends = Counter()
-    for chosen in VARIANTS:
-        variants = rewrite_reviews(clean, keyphrases, parse, "moved", "rules", **chosen)
+    for variant_name, chosen in VARIANTS.items():
+        variants = written[reviews][variant_name]
         for name, text, variant, placed in zip(
             clean["review_id"], clean["text"], variants["text"], variants["placements"], strict=True
         ):
@@ -189,14 +162,7 @@ def test_real_reviews_stay_tidy(reviews, request):
             check(text, variant, [Placement(**place) for place in placed], moving, chosen["position"])
             assert "  " not in variant
             assert not FINAL_STOP.search(text) or FINAL_STOP.search(variant)
-            for untidy in (
-                r"\w [,;](?= |$)",
-                r",\s*,",
-                r"\(\s*\)",
-                r"[,;]\s*[.!?](?= |$)",
-                r"(^|[.!?] )[,;]",
-                r"\(\s*,",
-            ):
+            for untidy in UNTIDY:
                 ends[untidy] += len(re.findall(untidy, variant)) > len(re.findall(untidy, text))
             assert not balanced(text) or balanced(variant)
     assert not +ends
@@ -214,13 +180,9 @@ def bigrams_kept(texts, variants):
 
 
 @pytest.mark.parametrize("edge", ["front", "end"])
-def test_controls_are_matched_on_real_reviews(real, edge):
-    clean, parse = real
-    keyphrases = keyphrases_of(clean, parse)
-    moved, inward, other = (
-        rewrite_reviews(clean, keyphrases, parse, "moved", "rules", **chosen)
-        for chosen in ({"position": edge}, {"position": "inward", "like": edge}, {"position": edge, "phrases": "other"})
-    )
+def test_controls_are_matched_on_real_reviews(real, written, edge):
+    clean, moved = real[0], written["real"][edge]
+    inward, other = (written["real"][f"{edge}-{control}"] for control in ("inward", "other"))
     assert displacement(inward) == pytest.approx(displacement(moved), rel=0.05)
     assert displacement(other) == pytest.approx(displacement(moved), rel=0.08)
     assert other["placements"].list.len().sum() == pytest.approx(moved["placements"].list.len().sum(), rel=0.02)
@@ -233,26 +195,18 @@ def test_controls_are_matched_on_real_reviews(real, edge):
         }
 
 
-def test_a_review_does_not_depend_on_its_shard(embedded):
-    clean, parse = embedded
-    keyphrases = keyphrases_of(clean, parse)
-    for chosen in VARIANTS[2:]:
-        whole = rewrite_reviews(clean, keyphrases, parse, "moved", "rules", **chosen)
-        part = rewrite_reviews(clean[10:20].reverse(), keyphrases, parse, "moved", "rules", **chosen)
+def test_a_review_does_not_depend_on_its_shard(embedded, written):
+    clean, keyphrases, parse = reviews_of(embedded)
+    for name in ("scattered", "front-inward", "end-other"):
+        whole = written["embedded"][name]
+        part = rewrite_reviews(clean[10:20].reverse(), keyphrases, parse, name, "rules", **VARIANTS[name])
         assert part.reverse().equals(whole[10:20])
-    assert whole.columns == ["variant", "review_id", "text", "label", "placements"]
-    assert whole.schema == VARIANT_SCHEMA
-    assert set(whole["variant"]) == {"moved"}
+        assert whole.schema == VARIANT_SCHEMA
     original = rewrite_reviews(clean, keyphrases, None, "original", "none")
     assert original["text"].equals(clean["text"])
-    assert original.schema == whole.schema
+    assert original.schema == VARIANT_SCHEMA
     placements = original.explode("placements").unnest("placements")
     assert placements["original_position"].equals(placements["position"].alias("original_position"), null_equal=True)
-
-
-def test_unknown_positions_are_named():
-    with pytest.raises(HomogenizationError, match=r"'middle' is unknown.*front, end, scattered, inward"):
-        moved("A zombie.", "middle", "zombie")
 
 
 def test_a_rewriter_that_loses_words_is_caught(monkeypatch):
@@ -261,3 +215,42 @@ def test_a_rewriter_that_loses_words_is_caught(monkeypatch):
     none = pl.DataFrame(schema={"review_id": str, "phrase": str, "sentence": int, "start": int, "end": int})
     with pytest.raises(RuntimeError, match="changed the words"):
         rewrite_reviews(reviews, none, None, "original", "none")
+
+
+def phrase(start, n_words=1, sentence=0):
+    return Phrase(" ".join(["w"] * n_words), sentence, start, start + 2 * n_words - 1)
+
+
+def test_each_key_phrase_gets_the_other_phrase_that_fits():
+    keys, places = [phrase(0, 2), phrase(40)], [0.0, 0.9]
+    pool = [phrase(10), phrase(20, 2), phrase(30), phrase(60)]
+    assert others_like(keys, places, pool, [0.1, 0.2, 0.5, 0.8]) == [pool[1], pool[3]]
+
+
+def test_the_assignment_is_the_best_in_sum():
+    """The first key phrase takes the second best, since the other has no other choice."""
+    keys, pool = [phrase(0), phrase(10)], [phrase(20), phrase(30)]
+    assert others_like(keys, [0.5, 0.9], pool, [0.6, 0.3]) == pool
+    chosen = others_like(keys, [0.5, 0.9], [*pool, phrase(40)], [0.6, 0.3, 0.95])
+    assert [other.start for other in chosen] == [20, 40]
+
+
+def test_an_overlap_is_chosen_again():
+    keys = [phrase(0, 2), phrase(10, 2)]
+    pool = [phrase(20, 2), phrase(22, 2), phrase(50, 1)]
+    assert others_like(keys, [0.2, 0.8], pool, [0.2, 0.7, 0.5]) == [pool[0], pool[2]]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(1, 4), st.floats(0, 1)), max_size=6),
+    st.lists(st.tuples(st.integers(100, 200), st.integers(1, 4), st.floats(0, 1)), max_size=20),
+)
+def test_others_lie_apart_and_are_no_more_than_key_phrases(keys, pool):
+    key_phrases, others = ([phrase(start, length) for start, length, _ in given] for given in (keys, pool))
+    chosen = others_like(key_phrases, [place for *_, place in keys], others, [place for *_, place in pool])
+    assert chosen == others_like(key_phrases, [place for *_, place in keys], others, [place for *_, place in pool])
+    assert len(chosen) <= len(keys)
+    assert set(chosen) <= set(others)
+    assert not any(overlap(one, two) for one, two in pairwise(chosen))
+    if len(chosen) < len(keys):  # nothing is left that lies apart
+        assert all(any(overlap(other, taken) for taken in chosen) for other in others)

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.answers import Author, RequestStore, answered, ask_in_rounds, passed
-from homogenization.writers.requests import Completion, Failure, Request, request_seed
+from homogenization.writers.answers import Author, RequestStore, answered, ask_in_rounds, make_writer, passed
+from homogenization.writers.endpoint import OpenAIWriter
+from homogenization.writers.local import LocalWriter
+from homogenization.writers.requests import Answer, Completion, Failure, Request, request_seed
 
 COMPLETION = Completion('{"review": "Ein Früchtchen, 😀 fine."}', "stop", {"total_tokens": 12})
 
@@ -71,12 +73,6 @@ def test_a_regular_expression_is_part_of_key_and_seed(store, writer):
     assert len({request_seed(7, asked) for asked in (plain, one, other)}) == 3
 
 
-@pytest.mark.parametrize("form", [{"schema": None}, {"regex": "a+"}])
-def test_a_request_has_one_form(form):
-    with pytest.raises(ValueError, match="one of schema and regex"):
-        replace(request(), **form)
-
-
 def test_a_damaged_answer_is_never_trusted(store, writer, tmp_path):
     key = store.key(writer, request())
     store.put(key, writer, request(), COMPLETION)
@@ -91,9 +87,14 @@ def test_a_damaged_answer_is_never_trusted(store, writer, tmp_path):
         assert store.get(key) in (None, COMPLETION)
 
     damage()
+    path.write_bytes(whole)
+    other = store.key(writer, request("another"))
+    (tmp_path / other[:2]).mkdir()
+    path.rename(tmp_path / other[:2] / f"{other}.json")
+    assert store.get(other) is None
 
 
-@pytest.mark.parametrize("content", [b"", b"null", b"[]", b"{}", b'{"request": 1, "completion": 2, "checksum": 3}'])
+@pytest.mark.parametrize("content", [b"", b"null", b'{"request": 1, "completion": 2, "checksum": 3}'])
 def test_a_damaged_answer_is_asked_for_again(store, writer, tmp_path, caplog, content):
     answered(store, writer, [request()])
     path = next(tmp_path.rglob("*.json"))
@@ -106,13 +107,6 @@ def test_a_damaged_answer_is_asked_for_again(store, writer, tmp_path, caplog, co
     assert path.read_bytes() == whole
 
 
-def test_the_answer_to_another_request_is_not_captured(store, writer, tmp_path):
-    answered(store, writer, [request("one"), request("two")])
-    one, two = (store.key(writer, request(text)) for text in ("one", "two"))
-    (tmp_path / two[:2] / f"{two}.json").write_bytes((tmp_path / one[:2] / f"{one}.json").read_bytes())
-    assert store.get(two) is None
-
-
 def test_nothing_is_asked_twice_and_order_is_kept(store, writer):
     requests = [request("b"), request("a"), request("b", name="the same again")]
     assert [result.text for result in answered(store, writer, requests)] == ["B", "A", "B"]
@@ -122,19 +116,16 @@ def test_nothing_is_asked_twice_and_order_is_kept(store, writer):
     assert sorted(writer.asked) == ["a", "a", "b", "c"]
 
 
-def test_failures_are_not_stored(store, writer):
+def test_failures_are_not_stored_and_what_came_before_an_interruption_is(store, writer, tmp_path):
     requests = [request("fail"), request("fine")]
     assert answered(store, writer, requests) == [Failure("deaf"), Completion("FINE", "stop", {})]
     answered(store, writer, requests)
     assert writer.asked == ["fine", "fail", "fail"]
-
-
-def test_what_came_before_an_interruption_is_stored(store, writer, tmp_path):
     requests = [request("late"), request("interrupt"), request("early")]
     with pytest.raises(KeyboardInterrupt):
         answered(store, writer, requests)
     assert store.get(store.key(writer, requests[2])) == Completion("EARLY", "stop", {})
-    assert len(list(tmp_path.rglob("*.json"))) == 1
+    assert len(list(tmp_path.rglob("*.json"))) == 2
 
 
 def test_several_jobs_may_store_the_same_answer(store, writer, tmp_path):
@@ -203,3 +194,31 @@ def test_reviews_without_an_answer_are_named_by_reason_after_all_else_is_asked(s
     with pytest.raises(HomogenizationError, match=r"(?s)2 of 9 reviews got no answer.*- a, c: deaf"):
         ask_in_rounds(Author(writer, store, {}), ["a", "b", "c"], requests, judge, rounds=3, n_reviews=9)
     assert sorted(writer.asked) == ["b0", "b1", "fail"]
+
+
+class Film(Answer):
+    names: list[str]
+
+
+def test_an_answer_in_json_is_asked_for_and_read_as_it_is_described():
+    names = {"type": "array", "items": {"type": "string"}}
+    form = {"type": "object", "properties": {"names": names}, "required": ["names"], "additionalProperties": False}
+    assert Film.model_json_schema() == form
+    assert Film.read(Completion('{"names": ["Jaws"]}', "stop", {})).names == ["Jaws"]
+    for text in ('{"names": "Jaws"}', '{"names": [], "note": ""}', "{}", "Jaws"):
+        assert Film.read(Completion(text, "stop", {})) is None
+
+
+SAMPLING = {"temperature": 0.7, "top_p": 0.95, "max_new_tokens": 64, "structured_output": "none"}
+SERVED = {"model": "tiny", "revision": None, "base_url": "http://host:1/v1", "api_key_variable": "NO_SUCH_KEY"}
+LOCAL = {"weights": {"path": "nowhere"}, "dtype": "float32", "device": "cpu", "batch_size": 4}
+MEANS = {"gpus": 1, "connections": 2, "timeout_seconds": 10.0, "max_retries": 0}
+
+
+@pytest.mark.parametrize(
+    ("module", "entry", "kind"), [("writers.endpoint", SERVED, OpenAIWriter), ("writers.local", LOCAL, LocalWriter)]
+)
+def test_the_module_of_a_backend_makes_its_writer(module, entry, kind):
+    made = make_writer(module, SAMPLING | entry, 3, **MEANS)
+    assert isinstance(made, kind)
+    assert made.parameters == {**SAMPLING, "seed": 3}

@@ -72,13 +72,7 @@ def test_what_is_sent():
         }
     ]
     assert server.authorizations == {f"Bearer {KEY}"}
-
-
-def test_every_request_is_sent_a_seed_of_its_own():
-    with BadServer(shout) as server:
-        for candidate in (0, 1):
-            results_of(writer_for(server), requests_for("a", "b", candidate=candidate))
-    assert len({body["seed"] for body in server.received}) == 4
+    assert writer_for(server, revision="2026-01").identity == {"model": "tiny", "revision": "2026-01"}
 
 
 @pytest.mark.parametrize(
@@ -154,27 +148,18 @@ def test_an_answer_is_compared_in_time_that_grows_with_its_length():
     assert matches("|".join(f"a{number}{{0,900}}" for number in range(400)), "a39")  # over 10 MB as an automaton
 
 
-def test_a_writer_without_a_dialect_takes_no_regular_expression():
-    refused = pytest.raises(HomogenizationError, match="Set regex_dialect to one of vllm, sglang, llguidance")
-    with BadServer(shout) as server, refused:
-        results_of(writer_for(server), [*requests_for("hello"), *bound("hello", regex="a+")])
-    assert server.received == []
-
-
 def test_a_server_that_refuses_a_regular_expression_is_told_with_the_cure():
     refused = pytest.raises(HomogenizationError, match=r"answered 400 .*in the dialect sglang \(regex_dialect\)")
     with BadServer(shout, {"": ["400", "..."]}) as server, refused:
         results_of(writer_for(server, regex_dialect="sglang"), bound("hello", regex="a+"))
 
 
-def test_the_identity_holds_no_address_and_no_key():
-    assert writer_for("http://host:1/v1", revision="2026-01").identity == {"model": "tiny", "revision": "2026-01"}
-
-
-@pytest.mark.parametrize("fault", ["429", "500", "cut", "hang_up", "not_json", "no_choices", "slow"])
-def test_what_fails_in_passing_is_sent_again(fault):
+@pytest.mark.parametrize("fault", ["429", "500", "cut", "not_json", "slow"])
+def test_what_fails_in_passing_is_sent_again_and_the_log_has_no_line_of_it(fault, caplog):
     timeout = 1.0 if fault == "slow" else 10.0
-    results, server = exchange("hello", faults={"hello": [fault]}, timeout_seconds=timeout)
+    with caplog.at_level(logging.INFO):
+        results, server = exchange("hello", faults={"hello": [fault]}, timeout_seconds=timeout)
+    assert caplog.text == ""
     assert results == [shouted("hello")]
     assert 2 <= len(server.received) <= (3 if fault == "slow" else 2)
     waited = server.times[1] - server.times[0]
@@ -186,7 +171,6 @@ def test_what_fails_in_passing_is_sent_again(fault):
     [
         ("429", r"127\.0\.0\.1:\d+ answered 429 .*Too many requests"),
         ("500", r"127\.0\.0\.1:\d+ answered 500 .*Internal error"),
-        ("cut", r"the connection to 127\.0\.0\.1:\d+ failed \(RemoteProtocolError"),
         ("hang_up", r"the connection to 127\.0\.0\.1:\d+ failed \(RemoteProtocolError"),
         ("not_json", r"the answer of 127\.0\.0\.1:\d+ is no chat completion"),
         ("no_choices", r"the answer of 127\.0\.0\.1:\d+ is no chat completion: .*choices"),
@@ -248,13 +232,6 @@ def test_concurrency_is_bounded_and_used():
     assert server.most_at_once == 3
 
 
-def test_results_come_as_they_are_answered():
-    with BadServer(shout, {"0": ["500"]}) as server:
-        writer = writer_for(server, connections=2)
-        order = [number for number, _ in writer.complete(requests_for(*map(str, range(5))))]
-    assert order[-1] == 0
-
-
 def test_a_consumer_that_stops_stops_the_requests():
     with BadServer(shout, seconds=0.05) as server:
         for _ in writer_for(server, connections=2).complete(requests_for(*map(str, range(50)))):
@@ -263,14 +240,7 @@ def test_a_consumer_that_stops_stops_the_requests():
         assert len(server.received) < 10
 
 
-def test_the_log_holds_neither_key_nor_a_line_a_request(caplog):
-    with caplog.at_level(logging.INFO):
-        exchange(*"abcdef", faults={"a": ["500"]})
-    assert KEY not in caplog.text
-    assert caplog.text == ""
-
-
-def test_a_key_in_an_answer_is_not_kept(tmp_path):
+def test_a_key_in_an_answer_or_a_header_is_not_kept(tmp_path):
     """In the text, the reason of the end and the counts; also where JSON spells it otherwise."""
     store, requests = RequestStore(tmp_path), requests_for("hello")
     with BadServer(shout, {"hello": ["key"]}) as server:
@@ -279,9 +249,6 @@ def test_a_key_in_an_answer_is_not_kept(tmp_path):
     (kept,) = tmp_path.rglob("*.json")
     assert KEY not in kept.read_text()
     assert store.get(kept.stem) == answer
-
-
-def test_a_key_in_a_header_is_in_no_message():
     (failure,), _ = exchange("hello", faults={"hello": ["odd_header", "..."]}, max_retries=0)
     assert "[key]" in failure.reason
     assert KEY not in failure.reason

@@ -53,17 +53,9 @@ def babbler(chat, tmp_path_factory) -> Path:
 
 
 def writer(folder: Path, seed: int = 0, **changes) -> LocalWriter:
-    entry = {
-        "weights": {"path": str(folder)},
-        "dtype": "float32",
-        "device": "cpu",
-        "batch_size": 4,
-        "structured_output": "none",
-        "temperature": 1.0,
-        "top_p": 1.0,
-        "max_new_tokens": 24,
-    }
-    return LocalWriter(entry | changes, seed)
+    entry = {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "batch_size": 4}
+    sampling = {"structured_output": "none", "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 24}
+    return LocalWriter(entry | sampling | changes, seed)
 
 
 def request(text: str, candidate: int = 0, schema: dict = REVIEW_SCHEMA) -> Request:
@@ -89,53 +81,46 @@ def copy_with(folder: Path, to: Path, file: str, **fields) -> Path:
     return to
 
 
-@pytest.mark.parametrize("structured_output", ["none", "json_schema"])
-def test_an_answer_does_not_depend_on_what_else_is_asked(babbler, structured_output):
+def test_an_answer_does_not_depend_on_what_else_is_asked(babbler):
     requests = [request(text, candidate) for text in TEXTS for candidate in (0, 1)]
-    made = writer(babbler, structured_output=structured_output)
+    made = writer(babbler, structured_output="json_schema")
     expected = texts_of(made, requests)
     assert len(set(expected)) == len(requests)
     alone = [texts_of(made, [single])[0] for single in requests]
-    together = texts_of(writer(babbler, batch_size=len(requests), structured_output=structured_output), requests)
+    together = texts_of(writer(babbler, batch_size=len(requests), structured_output="json_schema"), requests)
     backwards = texts_of(made, requests[::-1])[::-1]
     assert alone == together == backwards == expected
 
 
-def n_read(monkeypatch) -> list[tuple[int, int]]:
-    """(rows, tokens) of each pass through the network of prompts."""
+def shapes_read(monkeypatch) -> list[tuple[int, int]]:
+    """(rows, tokens) of each pass through the network."""
     passes, forward = [], LlamaModel.forward
 
     def counted(self, input_ids=None, **options):
-        if input_ids.shape[1] > 1:
-            passes.append(tuple(input_ids.shape))
+        passes.append(tuple(input_ids.shape))
         return forward(self, input_ids, **options)
 
     monkeypatch.setattr(LlamaModel, "forward", counted)
     return passes
 
 
-@pytest.mark.parametrize("structured_output", ["none", "json_schema"])
-def test_what_prompts_have_in_common_is_read_once(babbler, monkeypatch, structured_output):
+def test_what_prompts_have_in_common_is_read_once(babbler, monkeypatch):
     examples = "Keep every fact. " * 6
     requests = [
         replace(asked, messages=[{"role": "system", "content": examples}, *asked.messages[1:]])
         for asked in (request(text, candidate) for text in TEXTS for candidate in (0, 1))
     ]
-    made = writer(babbler, structured_output=structured_output)
+    made = writer(babbler)
     apart = [texts_of(made, [single])[0] for single in requests]
-    passes = n_read(monkeypatch)
+    passes = shapes_read(monkeypatch)
     assert texts_of(made, requests) == apart
-    (first_rows, n_shared), *batches = passes
+    (first_rows, n_shared), *batches = (shape for shape in passes if shape[1] > 1)
     tokenizer = AutoTokenizer.from_pretrained(babbler)
     assert first_rows == 1
     assert n_shared >= len(tokenizer(examples)["input_ids"])
     lengths = sorted(answer.usage["prompt_tokens"] for answer in answers(made, requests))
-    assert batches[:4] == [
-        (2, lengths[3] - n_shared),
-        (2, lengths[7] - n_shared),
-        (2, lengths[11] - n_shared),
-        (1, lengths[13] - n_shared),
-    ]
+    longest = ((2, lengths[3]), (2, lengths[7]), (2, lengths[11]), (1, lengths[13]))
+    assert batches[:4] == [(rows, length - n_shared) for rows, length in longest]
     # prompts of another beginning, and candidates of one prompt alone
     others = [request(text) for text in TEXTS]
     assert texts_of(made, others) == [texts_of(made, [single])[0] for single in others]
@@ -145,19 +130,13 @@ def test_what_prompts_have_in_common_is_read_once(babbler, monkeypatch, structur
 
 def test_answers_that_ended_leave_their_batch(babbler, monkeypatch):
     made = writer(babbler, batch_size=len(TEXTS))
-    rows, forward = [], LlamaModel.forward
-
-    def counted(self, input_ids=None, **options):
-        rows.append(len(input_ids))
-        return forward(self, input_ids, **options)
-
-    monkeypatch.setattr(LlamaModel, "forward", counted)
+    passes = shapes_read(monkeypatch)
     written = [answer.usage["completion_tokens"] for answer in answers(made, [request(text) for text in TEXTS])]
     assert max(written) > 2 * _STEP  # some went on long after others had ended
     expected = [
         sum(length > done for length in written) for done in range(0, max(written), _STEP) for _ in range(_STEP)
     ]
-    assert rows[-max(written) :] == expected[: max(written)]
+    assert [rows for rows, _ in passes][-max(written) :] == expected[: max(written)]
 
 
 def windowed(folder: Path, window: int) -> Path:
@@ -296,9 +275,7 @@ def test_every_answer_that_ends_matches_its_regular_expression(babbler, temperat
     assert texts_of(made, requests[::-1])[::-1] == [answer.text for answer in found]
 
 
-def test_a_regular_expression_is_enforced_or_refused(chat):
-    with pytest.raises(HomogenizationError, match=r"structured_output is 'none'.*Set structured_output: json_schema"):
-        list(writer(chat).complete([request("Dull."), bound("Dull.", "a+")]))
+def test_a_regular_expression_that_can_not_be_enforced_is_refused(chat):
     with pytest.raises(HomogenizationError, match=r"can't read the regular expression '\(\?=a\)a'.*no look-around"):
         list(writer(chat, structured_output="json_schema").complete([bound("Dull.", "(?=a)a")]))
 
@@ -343,13 +320,7 @@ def test_all_end_tokens_of_the_checkpoint_end_an_answer(chat, tmp_path):
 
 
 def test_how_the_checkpoint_would_sample_does_not_matter(chat, tmp_path):
-    defaults = {
-        "repetition_penalty": 30.0,
-        "top_k": 1,
-        "temperature": 0.01,
-        "max_length": 20,
-        "suppress_tokens": [5, 6],
-    }
+    defaults = {"repetition_penalty": 30.0, "top_k": 1, "temperature": 0.01, "max_length": 20, "suppress_tokens": [5]}
     folder = copy_with(chat, tmp_path / "model", "generation_config.json", **defaults)
     requests = [request(text, candidate) for text in TEXTS for candidate in range(2)]
     assert texts_of(writer(folder), requests) == texts_of(writer(chat), requests)

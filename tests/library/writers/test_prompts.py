@@ -31,21 +31,11 @@ def test_variants_differ_from_the_control_by_one_clause_on_position(variant, edg
 
 def test_front_and_end_say_the_same_with_the_ends_exchanged():
     values = {"review": "A dull film.", "phrases": "- dull film"}
-    front = rendered("front", **values)[1]
-    for one, other in (
-        ("Begin every", "End every"),
-        ("the first words", "the last words"),
-        ("its beginning", "its end"),
-    ):
+    front, end = (rendered(name, **values)[1] for name in ("front", "end"))
+    for one, other in (("Begin every", "End every"), ("first words", "last words"), ("its beginning", "its end")):
         assert front.count(one) == 1
         front = front.replace(one, other)
-    assert front == rendered("end", **values)[1]
-
-
-def test_the_control_has_no_word_on_position():
-    text = " ".join(rendered("paraphrase", review="", phrases="")).casefold()
-    for word in ("begin", "end ", "front", "first word", "last word", "position"):
-        assert word not in text
+    assert front == end
 
 
 def test_prompts_for_sentences_differ_in_the_place_and_in_the_answers_of_the_examples():
@@ -73,24 +63,13 @@ def test_a_prompt_tells_what_it_is_about():
     assert unit_of({"user": "$sentence"}) is None
 
 
-def test_key_phrases_are_asked_for_with_their_number():
-    _, user = rendered("keyphrases", review="A dull film.", max_phrases=7)
-    assert "at most 7 key phrases" in user
-    assert "A dull film." in user
-
-
 @given(review=st.text(st.characters(codec="utf-8")), phrases=st.text(st.characters(codec="utf-8")))
 def test_what_is_filled_in_is_taken_as_it_is(review, phrases):
     prompt = {"system": "Costs $$5: $phrases", "user": "<$review>"}
     system, user = render(prompt, review=review, phrases=phrases)
     assert user == {"role": "user", "content": f"<{review}>"}
     assert system == {"role": "system", "content": f"Costs $5: {phrases}"}
-
-
-def test_an_empty_system_message_is_left_out():
-    assert render({**GOOD, "system": ""}, review="A dull film.") == [
-        {"role": "user", "content": "Rephrase: A dull film."}
-    ]
+    assert render({**prompt, "system": ""}, review=review) == [user]
 
 
 def test_a_placeholder_without_a_value_is_named():

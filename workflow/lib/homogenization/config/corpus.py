@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.corpus.sources import FORMATS, OTHER_FILES, is_local, missing_column
+from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.regular_files import kind_of_special, open_regular
 from homogenization.run.sections import ExpandedPath, Section, lies_here

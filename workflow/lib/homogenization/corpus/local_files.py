@@ -1,17 +1,35 @@
-"""Rows of a local file of reviews, as the file writes them: no reader guesses a type, or what a missing value is."""
+"""Local files of reviews: which are read, and their rows as written. No reader guesses a type or a missing value."""
 
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from homogenization.run.errors import HomogenizationError
+from homogenization.run.errors import HomogenizationError, nearest
+
+# endings of files that are not read, and that no data set of the hub has
+OTHER_FILES = (".txt", ".tsv", ".xlsx", ".gz", ".zip", ".zst", ".feather", ".arrow")
+
+
+def is_local(source: str) -> bool:
+    """Whether `source` is a path on this machine; otherwise it is the id of a data set on the hub."""
+    return Path(source).suffix.lower() in FORMATS or Path(source).exists() or source.startswith((".", "/", "~"))
+
+
+def missing_column(key: str, column: str, source: str, columns: Iterable[str]) -> str:
+    """What is said of a source without the column that a key names."""
+    columns = sorted(columns)
+    cure = " Reviews without labels need 'label_column: null'." if key == "label_column" else ""
+    return (
+        f"corpus: {key} '{column}' is no column of {source}{nearest(column, columns)}. "
+        f"It has: {', '.join(columns)}.{cure}"
+    )
 
 
 def read_columns(path: Path, columns: Iterable[str]) -> tuple[list[str], dict[str, list[Any]]]:
-    """Read some columns of a local file whose ending is one of `READERS`.
+    """Read some columns of a local file whose ending is one of `FORMATS`.
 
     A cell of CSV is text, and None where its row is too short. JSON and Parquet keep their own types. A column of
     Parquet that holds class labels (its metadata have `datasets`' features) gives their names, and None for −1.
@@ -28,7 +46,7 @@ def read_columns(path: Path, columns: Iterable[str]) -> tuple[list[str], dict[st
     """
     ending = path.suffix.lower()
     try:
-        return READERS[ending](path, list(dict.fromkeys(columns)))
+        return _READERS[ending](path, list(dict.fromkeys(columns)))
     except (OSError, ValueError, csv.Error) as error:  # pyarrow's and json's errors are ValueErrors
         said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise HomogenizationError(f"corpus: {path} could not be read as {ending[1:]}: {said}.") from error
@@ -106,9 +124,6 @@ def _json_rows(path: Path) -> Iterator[Any]:
 
 
 # ending of a file -> its reader
-READERS: dict[str, Callable[[Path, list[str]], tuple[list[str], dict[str, list[Any]]]]] = {
-    ".parquet": _of_parquet,
-    ".csv": _of_csv,
-    ".json": _of_json,
-    ".jsonl": _of_json,
-}
+_READERS = {".parquet": _of_parquet, ".csv": _of_csv, ".json": _of_json, ".jsonl": _of_json}
+#: Endings of local files that are read.
+FORMATS = tuple(_READERS)

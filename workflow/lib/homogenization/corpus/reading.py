@@ -8,8 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.local_files import class_names, read_columns
-from homogenization.corpus.sources import FORMATS, is_local, missing_column
+from homogenization.corpus.local_files import FORMATS, class_names, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.hub import check_cached, hub_advice, unreachable
 from homogenization.run.job import announce
@@ -58,7 +57,7 @@ def read_reviews(
     texts = [_text(value) for value in values[text_column]]
     there = [text for text in texts if text is not None]
     wrong = next((f"{type(text).__name__} values" for text in there if not isinstance(text, str)), None)
-    if wrong or (there and all(map(_is_number, there))):
+    if wrong or (there and not pl.Series(there).cast(pl.Float64, strict=False).null_count()):
         raise HomogenizationError(
             f"corpus: text_column '{text_column}' of {source} holds {wrong or 'numbers'}, not text. "
             f"It has the columns: {', '.join(sorted(columns))}."
@@ -123,25 +122,9 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="ignore").decode()
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _local_values(source: str, columns: Iterable[str], split: str) -> tuple[list[str], dict[str, list[Any]]]:
     """All columns of a file, and the values of some in the part of it that `split` names."""
-    path = Path(source).expanduser()
-    allowed = ", ".join(sorted(FORMATS))
-    if not path.is_file():
-        raise HomogenizationError(f"corpus: the file {source} does not exist. Give a {allowed} file, or a hub id.")
-    if path.suffix.lower() not in FORMATS:
-        raise HomogenizationError(f"corpus: {source} has no known ending. Allowed: {allowed}.")
-    if path.stat().st_size == 0:
-        raise HomogenizationError(f"corpus: {source} is empty. Give a file with reviews.")
-    names, values = read_columns(path, columns)
+    names, values = read_columns(Path(source).expanduser(), columns)
     if split == "train" or not values:
         return names, values
     from datasets import ReadInstruction

@@ -5,7 +5,7 @@ a core of one or more words, and punctuation behind. Phrases are moved chunk by 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -13,7 +13,6 @@ from itertools import pairwise
 import sentencex
 
 from homogenization.corpus.characters import NEWER
-from homogenization.corpus.stop_words import STOP_WORDS
 
 # Apostrophes and hyphens inside a word belong to it, dots to acronyms and numbers: don't, light-hearted, U.S.A, 3.5
 _LETTER, _DIGIT, _EITHER = rf"[^\W\d_{NEWER}]", rf"[^\D{NEWER}]", rf"[^\W_{NEWER}]"
@@ -25,6 +24,7 @@ _WORD = re.compile(
     """,
     re.VERBOSE,
 )
+Span = tuple[int, int]
 _RUN = re.compile(r"\S+")
 _CLOSED = re.compile(r"\S*[)\]}]")
 _OPENED_BEHIND_A_WORD = re.compile(rf"(?<=[^\W{NEWER}])[(\[{{](?=\S)")
@@ -41,6 +41,27 @@ LONGEST_SENTENCE = 60
 # characters of a sentence that is parsed, and of a run without white space in it: the parser takes a time that grows
 # with the square of a run, and the search for constituents with the square of a sentence
 LONGEST_PARSED, LONGEST_RUN = 6000, 500
+# scikit-learn's ENGLISH_STOP_WORDS (BSD-3-Clause), which took them from the Glasgow Information Retrieval Group
+_STOP_WORDS = """
+a about above across after afterwards again against all almost alone along already also although always am among
+amongst amoungst amount an and another any anyhow anyone anything anyway anywhere are around as at back be became
+because become becomes becoming been before beforehand behind being below beside besides between beyond bill both
+bottom but by call can cannot cant co con could couldnt cry de describe detail do done down due during each eg eight
+either eleven else elsewhere empty enough etc even ever every everyone everything everywhere except few fifteen
+fifty fill find fire first five for former formerly forty found four from front full further get give go had has
+hasnt have he hence her here hereafter hereby herein hereupon hers herself him himself his how however hundred i ie
+if in inc indeed interest into is it its itself keep last latter latterly least less ltd made many may me meanwhile
+might mill mine more moreover most mostly move much must my myself name namely neither never nevertheless next nine
+no nobody none noone nor not nothing now nowhere of off often on once one only onto or other others otherwise our
+ours ourselves out over own part per perhaps please put rather re same see seem seemed seeming seems serious several
+she should show side since sincere six sixty so some somehow someone something sometime sometimes somewhere still
+such system take ten than that the their them themselves then thence there thereafter thereby therefore therein
+thereupon these they thick thin third this those though three through throughout thru thus to together too top
+toward towards twelve twenty two un under until up upon us very via was we well were what whatever when whence
+whenever where whereafter whereas whereby wherein whereupon wherever whether which while whither who whoever whole
+whom whose why will with within without would yet you your yours yourself yourselves
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 # Stems of contractions (don't, can't, won't, let's …) that the stop list lacks
 _AUXILIARIES = frozenset(("i", "do", "does", "did", "ca", "wo", "sha", "would", "could", "should", "need", "ai", "let"))
 _CONTRACTED = re.compile(r"(?:n't|'(?:s|m|re|ve|d|ll|t))$")
@@ -131,6 +152,34 @@ def words(text: str) -> list[str]:
 def folded(word: str) -> str:
     """The form in which words are compared and counted."""
     return word.casefold().replace("’", "'")
+
+
+def places(text: str, terms: Collection[str], fits: Callable[[Sequence[Span]], bool] = bool) -> dict[str, list[Span]]:
+    """Where terms stand in a text, whatever their case: (start, end) in characters, in reading order, by term.
+
+    Args:
+        text: The text.
+        terms: Folded words of each, joined by spaces. No word serves two places; longer terms come first.
+        fits: Whether the spans of a term's words may be a place of it.
+    """
+    spans = word_spans(text)
+    of_text = [folded(text[start:end]) for start, end in spans]
+    free = set(spans)
+    found: dict[str, list[Span]] = {}
+    for term in sorted(terms, key=lambda term: (-len(term.split()), term)):
+        found[term] = []
+        for first in starts(of_text, term):
+            run = spans[first : first + len(term.split())]
+            if free.issuperset(run) and fits(run):
+                free.difference_update(run)
+                found[term].append((run[0][0], run[-1][1]))
+    return found
+
+
+def starts(of_text: Sequence[str], term: str) -> list[int]:
+    """Numbers of the words, among the folded words of a text, with which the words of `term` begin."""
+    of_term = term.split()
+    return [at for at in range(len(of_text)) if list(of_text[at : at + len(of_term)]) == of_term]
 
 
 def chunks(text: str, start: int, end: int) -> list[Chunk]:

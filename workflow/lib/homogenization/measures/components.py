@@ -3,24 +3,30 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
 
-from homogenization.measures.alignment import NUMBERS, TOKEN_VIEWS, token_alignment
 from homogenization.measures.blocks import check_sums, find_layout, points_captured
 from homogenization.measures.device_tokens import tokens_of
-from homogenization.measures.reviews import Inline, OfReview, ReviewMeasure, Reviews, with_origin
-from homogenization.measures.views import TokenGram
+from homogenization.measures.reviews import Inline, OfReview, ReviewMeasure, Reviews, measured_table
+from homogenization.measures.spectra import tridiagonal_forms
+from homogenization.measures.views import TokenGram, look_of
 from homogenization.measures.workers import Workers
+from homogenization.metrics.cosines import inverse, mean_of_pairs
+from homogenization.metrics.gram import Tridiagonal
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.columns import columns
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import run_packed
 from homogenization.states.reading import Reading
 from homogenization.states.stream import Block
 
+NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
+TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST, "centred", "centred_without_first")
 #: A row for each block, point, view and review of the shard, in this order. The metadata contain `layout` (the kind of
 #: block), `components` (the points before and after each) and `states` (model, weights and shard, as in the stores).
 COMPONENT_STATES_SCHEMA = {
@@ -38,6 +44,34 @@ COMPONENT_STATES_SCHEMA = {
 }
 
 
+def token_alignment(gram: TokenGram) -> np.ndarray:
+    """Mean norm, cosine anisotropy and singular anisotropy of the tokens of one review.
+
+    Cosine anisotropy is the mean of u_i . u_j over i != j, u_i = x_i / |x_i| (Godey et al. 2024); a zero token has no
+    direction and counts as u = 0. Singular anisotropy is the largest squared singular value over the sum of all. In the
+    views `centred` and `centred_without_first`, the mean of the view's tokens is subtracted from each first.
+
+    Returns:
+        float64 (views, numbers), in the order of `TOKEN_VIEWS` and `NUMBERS`. NaN where a view lacks the token or pair
+        that a number needs.
+    """
+    products = gram.raw, gram.raw[1:, 1:], gram.centred, gram.shifted[1:, 1:]
+    forms = [form for look in ("raw", "centred") for form in tridiagonal_forms(look_of(look)[0], gram)]
+    return np.array([_alignment(*of_view) for of_view in zip(products, forms, strict=True)])
+
+
+def _alignment(products: np.ndarray, form: Tridiagonal) -> tuple[float, float, float]:
+    """The numbers of one view, from the inner products (n, n) of its tokens and a form with their eigenvalues."""
+    squares, n = products.diagonal().clip(min=0), len(products)
+    lengths, energy = np.sqrt(squares), squares.sum()
+    scale = inverse(lengths)
+    return (
+        lengths.mean() if n else np.nan,
+        mean_of_pairs(scale @ products @ scale, np.count_nonzero(lengths), n if n > 1 else np.nan),
+        min(form.largest() / energy, 1.0) if energy else np.nan,
+    )
+
+
 @dataclass(frozen=True)
 class Components(ReviewMeasure):
     """How alike the tokens of every review are at every point of every block: the table `COMPONENT_STATES_SCHEMA`.
@@ -51,42 +85,23 @@ class Components(ReviewMeasure):
     points: Sequence[str]
 
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
-        """Layer, point, review, and its numbers (views, numbers) there."""
-        return partial(_alignment, (place["layer"], place["point"], place["review_id"]))
+        """The rows of a review at one point."""
+        return partial(_rows, place)
 
-    def tables(self, found: Iterable[tuple[int, str, str, np.ndarray]]) -> tuple[pl.DataFrame]:
+    def tables(self, found: Iterable[list[dict[str, Any]]]) -> tuple[pl.DataFrame]:
         """The table, by layer, point, view and review."""
-        states, review_ids = self.states, self.states.review_ids
-        shape = (states.n_blocks, len(self.points), len(TOKEN_VIEWS), len(NUMBERS), len(review_ids))
-        numbers = np.full(shape, np.nan)
-        of_point, of_review = ({name: at for at, name in enumerate(names)} for names in (self.points, review_ids))
-        for layer, point, review_id, of_views in found:
-            numbers[layer - 1, of_point[point], :, :, of_review[review_id]] = of_views
-        table = _table(numbers, self.points, review_ids, states.tokens.lengths, states.shape.width)
-        return (with_origin(table, states.attributes, states.n_blocks).select(*COMPONENT_STATES_SCHEMA),)
+        table = measured_table(chain.from_iterable(found), self.states, COMPONENT_STATES_SCHEMA)
+        in_order = {"point": self.points, "view": TOKEN_VIEWS, "review_id": self.states.review_ids}
+        places = [pl.col(name).cast(pl.Enum(values)) for name, values in in_order.items()]
+        return (table.sort("layer", *places),)
 
 
-def _alignment(place: tuple[int, str, str], gram: TokenGram) -> tuple[int, str, str, np.ndarray]:
-    return *place, token_alignment(gram)
-
-
-def _table(
-    numbers: np.ndarray, points: Sequence[str], review_ids: Sequence[str], lengths: np.ndarray, width: int
-) -> pl.DataFrame:
-    """The table of `numbers` (layers, points, views, numbers, reviews), without model, variant and depth."""
-    n_layers, n_points, n_views, _, n_reviews = numbers.shape
-    keys = np.indices((n_layers, n_points, n_views, n_reviews)).reshape(4, -1)
-    layer, point, view, review = keys
-    columns = {
-        "review_id": np.asarray(review_ids, dtype=object)[review],
-        "layer": layer + 1,
-        "point": np.asarray(points, dtype=object)[point],
-        "n_tokens": lengths[review],
-        "width": np.full(len(review), width),
-        "view": np.asarray(TOKEN_VIEWS, dtype=object)[view],
-        **{name: numbers[:, :, :, index].ravel() for index, name in enumerate(NUMBERS)},
-    }
-    return pl.DataFrame(columns).cast({name: COMPONENT_STATES_SCHEMA[name] for name in columns})
+def _rows(place: Mapping[str, Any], gram: TokenGram) -> list[dict[str, Any]]:
+    numbers = token_alignment(gram).tolist()
+    return [
+        {**place, "view": view, **dict(zip(NUMBERS, of_view, strict=True))}
+        for view, of_view in zip(TOKEN_VIEWS, numbers, strict=True)
+    ]
 
 
 def component_states(reading: Reading, workers: Workers | Inline | None = None) -> tuple[pl.DataFrame, dict[str, Any]]:

@@ -7,19 +7,15 @@ second reading takes less than their products would on a core. A pass that runs 
 was taken by then counts once.
 """
 
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures import device_mauve
 from homogenization.measures.device_tokens import tokens_of
-from homogenization.measures.reviews import Each, Inline, ReviewMeasure, Reviews, TokenMeasure, class_of
+from homogenization.measures.reviews import Inline, ReviewMeasure, Reviews, class_of
 from homogenization.measures.workers import Workers
 from homogenization.run.parquet import write_tables
 from homogenization.states.held import HeldStates
@@ -28,8 +24,6 @@ from homogenization.states.reading import Reading
 from homogenization.states.sample import Sample
 
 HELD_BYTES = 4_000_000_000  # of the tokens of a measure; more than that, and the model reads twice on the CPU too
-_LEFT = 4  # a worker of so many, and at least one, is left to other measures while some decompose pooled tokens
-_ON_FAST_DEVICES = {"mauve": device_mauve.DeviceMauve}  # measures that a device fast in float64 computes
 
 
 def measure_shard(
@@ -86,19 +80,17 @@ def measure_in_pass(
         HomogenizationError: states that a store refuses, a review does not fit into memory; and as the measures do.
     """
     workers = workers or Inline()
-    faster = _ON_FAST_DEVICES if device_mauve.is_fast(states.device) else {}
-    made = {name: (faster.get(name) or class_of(name))(states, **params) for name, params in measures.items()}
-    of_tokens = {name: measure for name, measure in made.items() if isinstance(measure, TokenMeasure)}
+    made = {name: class_of(name)(states, **params) for name, params in measures.items()}
     of_reviews = {name: measure for name, measure in made.items() if isinstance(measure, ReviewMeasure)}
-    rows, walked = [np.empty(0, dtype=np.int64)], {}
-    for name, measure in of_tokens.items():
+    reviews = Reviews(states, of_reviews, tokens_of, workers)
+    rows, walks = [np.empty(0, dtype=np.int64)], []
+    for measure in (measure for name, measure in made.items() if name not in of_reviews):
         at_hand = states.device.type != "cuda" and len(measure.rows) * states.bytes_of_token <= HELD_BYTES
-        if walks := () if at_hand else measure.walks():
-            walked[name] = walks
+        if walk := () if at_hand else measure.walks():
+            walks.append(walk)
         else:
             rows.append(measure.rows)
-    reviews = Reviews(states, of_reviews, tokens_of, workers)
-    *before, last = zip(*walked.values(), strict=True) if walked else [()]
+    *before, last = zip(*walks, strict=True) if walks else [()]
     for consumers in before:
         states.stream(consumers)
     with states.sampled(sample) if sample else nullcontext() as sampler:
@@ -107,28 +99,7 @@ def measure_in_pass(
         states.stream(consumers, np.unique(np.concatenate(rows)))
     reviews.wait()
     record = states.reading.record()
-    tables = {name: lambda _each, name=name: reviews.tables(name) for name in of_reviews}
-    tables |= {name: measure.tables for name, measure in of_tokens.items()}
-    return record, _shared_out(tables, walked, workers)
-
-
-def _shared_out(
-    tables: Mapping[str, Callable[[Each], Sequence[pl.DataFrame]]], walked: Collection[str], workers: Workers | Inline
-) -> dict[str, Sequence[pl.DataFrame]]:
-    """The tables of all measures, by name.
-
-    Most workers decompose the matrices of the measures that walked while the GPU computes the others, for which the
-    rest of them find eigenvectors.
-    """
-    alone = threading.Event()
-    each = partial(workers.each, fewer=lambda: 0 if alone.is_set() else 1 + max(1, workers.number // _LEFT))
-    with ThreadPoolExecutor(1) as thread:
-        meanwhile = list(walked) if workers.number else []
-        of_walked = thread.submit(lambda: {name: tables[name](each) for name in meanwhile})
-        try:
-            others = {name: of(workers.each) for name, of in tables.items() if name not in meanwhile}
-        except BaseException:
-            workers.close()  # so that the measures that walked do not go on
-            raise
-        alone.set()
-        return others | of_walked.result()
+    return record, {
+        name: reviews.tables(name) if name in of_reviews else measure.tables(workers.each)
+        for name, measure in made.items()
+    }

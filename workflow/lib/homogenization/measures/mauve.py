@@ -1,36 +1,34 @@
-"""MAUVE between consecutive layers: how far the token cloud of one layer is from the next one's, with its null.
+"""MAUVE between consecutive layers: how far the tokens of one layer are from those of the next one, with its null.
 
-Pillutla et al. 2021: both clouds are quantised together (rows scaled to length 1, PCA to 90 % of the variance, k-means)
-and the two histograms p, q compared through the area under their divergence frontier. It ignores scale. Two samples of
-one distribution give .94 to .97 rather than 1, and values vary with the seed: compare them with the null, over seeds.
+Pillutla et al. 2021: both samples are quantised together (rows scaled to length 1, PCA to 90 % of the variance,
+k-means) and the two histograms p, q compared through the area under their divergence frontier. It ignores scale. Two
+samples of one distribution give .94 to .97 rather than 1, and values vary with the seed: compare them with the null,
+over seeds.
 """
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
+from scipy.linalg import eigh
 from sklearn.cluster import KMeans
 
 from homogenization.measures.reviews import Each, TokenMeasure, measured_table
 from homogenization.metrics.cosines import unit_rows
-from homogenization.metrics.gram import eigenvectors
 from homogenization.names.columns import columns
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.stream import OVERFLOW, TokenStates
 
-EXPLAINED_VARIANCE = 0.9
+_EXPLAINED_VARIANCE = 0.9
 _STARTS = 5
-MAX_ITERATIONS = 100
+_MAX_ITERATIONS = 100
 _TOKENS_PER_CLUSTER = 10
 _MIN_TOKENS = 20  # in each half: two clusters
-_HASHED_TOKENS = 4096
-_NAMES = ("layer_from", "layer_to", "kind", "seed")  # of a pair of clouds
 
 #: A row for each pair of layers, kind and seed.
 MAUVE_SCHEMA = {
@@ -42,25 +40,8 @@ MAUVE_SCHEMA = {
     "n_tokens": pl.Int64,  #: tokens of each side
     "n_clusters": pl.Int64,  #: clusters of both together
 }
-Halves = dict[int, tuple[np.ndarray, np.ndarray]]  # drawn tokens by seed
-# tokens of a layer (n, d), float32 of numpy or torch; and for each a number that equal ones alone share
-Layer = tuple[Any, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Clouds:
-    """Pairs of clouds of the same layers, one for each of some seeds.
-
-    Attributes:
-        names: `layer_from`, `layer_to`, `kind` and `seed` of each pair.
-        first, second: (pairs, m, d) unit rows, float32 of numpy or torch.
-        kinds: (pairs, 2 m) int64; equal tokens are of one kind.
-    """
-
-    names: Sequence[dict[str, Any]]
-    first: Any
-    second: Any
-    kinds: np.ndarray
+# names of a pair of samples, its unit rows (2 m, d), float32, and a number for each that equal rows alone share
+Pair = tuple[dict[str, Any], np.ndarray, np.ndarray]
 
 
 def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:
@@ -90,36 +71,32 @@ def _divergence(p: np.ndarray, mixtures: np.ndarray) -> np.ndarray:
     return (p[support] * np.log(p[support] / mixtures[:, support])).sum(axis=1).clip(min=0.0)
 
 
-def principal_components(rows: np.ndarray, explained: float = EXPLAINED_VARIANCE) -> np.ndarray:
-    """(n, d) float32 -> (n, k) float32 scores on the fewest principal components with `explained` of the variance.
+def principal_components(rows: np.ndarray) -> np.ndarray:
+    """(n, d) float32 -> (n, k) float32 scores on the fewest principal components with 90 % of the variance.
 
     The components come from the scatter or the Gram matrix, whichever is smaller. (n, 1) zeros where rows do not vary.
     """
     centred = rows - rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     n, width = centred.shape
-    gram = n < width
-    variances, vectors = leading_components(centred @ centred.T if gram else centred.T @ centred, explained)
-    if not len(variances):
-        return np.zeros((n, 1), dtype=np.float32)
-    return vectors * np.sqrt(variances) if gram else centred @ vectors
-
-
-def leading_components(
-    products: np.ndarray, explained: float, variance: float | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The fewest largest eigenvalues (k,) that add up to `explained` of `variance`, and their eigenvectors (m, k).
-
-    Args:
-        products: (m, m) symmetric, not negative.
-        explained: share of the variance.
-        variance: None for the sum of all eigenvalues. Where it is 0, k is 0.
-    """
-    variances, vectors = eigenvectors(products)
+    variances, vectors = _eigenpairs(centred @ centred.T if n < width else centred.T @ centred)
     variances, vectors = variances[::-1].clip(min=0), vectors[:, ::-1]
     shares = np.cumsum(variances, dtype=np.float64)
-    total = shares[-1] if variance is None else variance
-    k = int(np.searchsorted(shares, explained * total)) + 1 if total > 0 else 0
-    return variances[:k], vectors[:, :k]
+    if shares[-1] == 0:
+        return np.zeros((n, 1), dtype=np.float32)
+    k = int(np.searchsorted(shares, _EXPLAINED_VARIANCE * shares[-1])) + 1
+    return vectors[:, :k] * np.sqrt(variances[:k]) if n < width else centred @ vectors[:, :k]
+
+
+def _eigenpairs(symmetric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ascending eigenvalues and eigenvectors, in columns, by torch: five times as fast as scipy's.
+
+    Divide and conquer can stop without a result; QL, which takes longer, converges always.
+    """
+    try:
+        variances, vectors = torch.linalg.eigh(torch.from_numpy(symmetric))
+    except torch.linalg.LinAlgError:
+        return eigh(symmetric, driver="ev")
+    return variances.numpy(), vectors.numpy()
 
 
 def clustered(scores: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
@@ -131,41 +108,34 @@ def clustered(scores: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int)
 
     Args:
         scores: (n, k) principal components.
-        kinds: (n,) kinds of the rows that have these scores (`Clouds`). Scores of equal rows may differ in the last
-            bit, since the kernels of some processors take the last rows of a matrix product by other instructions.
+        kinds: (n,) kinds of the rows that have these scores: scores of equal rows may differ in the last bit, since
+            the kernels of some processors take the last rows of a matrix product by other instructions.
         n_clusters: number of clusters.
         seed: seed of the drawn rows.
     """
-    best = None
-    for drawn in drawn_centres(kinds, seed, n_clusters):
-        centres = scores[drawn]
-        k_means = KMeans(len(centres), init=centres, n_init=1, max_iter=MAX_ITERATIONS, tol=0).fit(scores)
+    generator, best = np.random.default_rng(seed), None
+    for _ in range(_STARTS):
+        drawn = generator.permutation(len(kinds))
+        first_of_its_kind = np.sort(np.unique(kinds[drawn], return_index=True)[1])
+        centres = scores[drawn[first_of_its_kind[:n_clusters]]]
+        k_means = KMeans(len(centres), init=centres, n_init=1, max_iter=_MAX_ITERATIONS, tol=0).fit(scores)
         if best is None or k_means.inertia_ < best.inertia_:
             best = k_means
     return best.labels_
 
 
-def drawn_centres(kinds: np.ndarray, seed: int, n_clusters: int) -> Iterator[np.ndarray]:
-    """The rows, of which `kinds` (n,) are given, that are the first centres of each k-means: at most `n_clusters`."""
-    generator = np.random.default_rng(seed)
-    for _ in range(_STARTS):
-        drawn = generator.permutation(len(kinds))
-        first_of_its_kind = np.sort(np.unique(kinds[drawn], return_index=True)[1])
-        yield drawn[first_of_its_kind[:n_clusters]]
+def mauve(rows: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int, scale: float = 5.0) -> float:
+    """MAUVE of two samples of as many unit rows, (2 m, d) float32: the rows of the first and then of the second.
 
-
-def mauve(labels: np.ndarray, n_clusters: int, scale: float = 5.0) -> float:
-    """MAUVE of two clouds, from the clusters (2 m,) of the rows of the first one and then of the second."""
+    Args:
+        rows: the rows.
+        kinds: (2 m,) int64; equal rows are of one kind.
+        n_clusters: clusters of both samples together.
+        seed: seed of the clusters.
+        scale: scaling factor c of the divergences.
+    """
+    labels = clustered(principal_components(rows), kinds, n_clusters, seed)
     return frontier_area(*(np.bincount(half, minlength=n_clusters) / len(half) for half in np.split(labels, 2)), scale)
-
-
-def values_of(clouds: Clouds, n_clusters: int, scale: float) -> list[tuple[dict[str, Any], float]]:
-    """What tells each pair of clouds apart, and its MAUVE; in a worker."""
-    found = []
-    for names, *pair, kinds in zip(clouds.names, clouds.first, clouds.second, clouds.kinds, strict=True):
-        labels = clustered(principal_components(np.concatenate(pair)), kinds, n_clusters, names["seed"])
-        found.append((names, mauve(labels, n_clusters, scale)))
-    return found
 
 
 def draw_halves(n_available: int, n_tokens: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -208,117 +178,53 @@ class Mauve(TokenMeasure):
 
     def __init__(self, states: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> None:
         self.states, self.scale = states, scale
-        self.halves = _halves(states, n_tokens, seeds)
-        self.rows = union(self.halves)
+        n_available = int(states.review_offsets[-1])
+        if n_available < 2 * _MIN_TOKENS and states.attributes["variant"] != ORIGINAL:
+            logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", n_available)
+            seeds = ()
+        self.halves = {seed: draw_halves(n_available, n_tokens, seed) for seed in seeds}
+        drawn = [half for halves in self.halves.values() for half in halves]
+        self.rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *drawn]))
 
     def tables(self, each: Each) -> tuple[pl.DataFrame]:
         """The table."""
         table = measured_table(self._rows(each), self.states, MAUVE_SCHEMA, "layer_to")
         return (table.sort("layer_from", "layer_to", "seed"),)
 
-    def values(self, n_clusters: int, each: Each) -> Iterable[tuple[dict[str, Any], float]]:
-        """What tells each pair of clouds apart, and its MAUVE."""
-        return values_on_cpu(self.states, self.halves, n_clusters, self.scale, each)
-
     def _rows(self, each: Each) -> Iterator[dict[str, Any]]:
-        if not self.halves:
-            n_tokens = self.states.review_offsets[-1]
-            logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", n_tokens)
-            return
-        size = len(next(iter(self.halves.values()))[0])
-        n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
-        for pair, value in self.values(n_clusters, each):
-            print("layer {layer_from} to {layer_to}, seed {seed}, {kind}: ".format(**pair) + f"{value:.4f}", flush=True)
-            yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
+        for row in each(partial(_row, scale=self.scale), self._pairs()):
+            print("layer {layer_from} to {layer_to}, seed {seed}, {kind}: {mauve:.4f}".format(**row), flush=True)
+            yield row
+
+    def _pairs(self) -> Iterator[Pair]:
+        """Each layer with the one before it, and with itself, for each seed."""
+        tokens_of = lru_cache(maxsize=2)(self._tokens_of)
+        layers = self.states.layers
+        places = {seed: np.searchsorted(self.rows, halves) for seed, halves in self.halves.items()}
+        for layer in layers:
+            for other, kind in ((layer - 1, "consecutive"), (layer, "null")):
+                for seed, (first, second) in places.items() if other in layers else ():
+                    (rows, kinds), (rows_to, kinds_to) = tokens_of(other), tokens_of(layer)
+                    names = {"layer_from": other, "layer_to": layer, "kind": kind, "seed": seed}
+                    yield (
+                        names,
+                        np.concatenate([rows[first], rows_to[second]]),
+                        np.concatenate([kinds[first], kinds_to[second]]),
+                    )
+
+    def _tokens_of(self, layer: int) -> tuple[np.ndarray, np.ndarray]:
+        """Unit rows of the drawn tokens, and their kinds by 64 bits of hash."""
+        tokens = self.states.residual_stream(layer, self.rows)
+        units = unit_rows(tokens).astype(np.float32)
+        if not np.isfinite(units).all():
+            raise HomogenizationError(f"layer {layer}: states that are not finite. {OVERFLOW}")
+        return units, np.array([hash(token.tobytes()) for token in tokens])
 
 
-def values_on_cpu(
-    states: TokenStates, halves: Halves, n_clusters: int, scale: float, each: Each, done: Container[tuple] = ()
-) -> Iterator[tuple[dict[str, Any], float]]:
-    """What tells each pair of clouds apart, and its MAUVE, but for those that are `done`; arguments as in `Mauve`."""
-
-    def read(layer: int, tokens: np.ndarray) -> Layer:
-        rows = states.residual_stream(layer, tokens)
-        return rows, hashes(rows.view(np.int32), hash_weights(rows.shape[1]))
-
-    one_by_one = clouds_of(read, states.layers, halves, 1, done)
-    yield from chain.from_iterable(each(partial(values_of, n_clusters=n_clusters, scale=scale), one_by_one))
-
-
-def _halves(states: TokenStates, n_tokens: int | None, seeds: Sequence[int]) -> Halves:
-    """The drawn tokens by seed; none for a rewritten variant of which the shard has too few."""
-    n_available = int(states.review_offsets[-1])
-    if n_available < 2 * _MIN_TOKENS and states.attributes["variant"] != ORIGINAL:
-        return {}
-    return {seed: draw_halves(n_available, n_tokens, seed) for seed in seeds}
-
-
-def union(halves: Halves) -> np.ndarray:
-    """All drawn tokens, int64, ascending."""
-    return np.unique(
-        np.concatenate([np.empty(0, dtype=np.int64), *(half for pair in halves.values() for half in pair)])
-    )
-
-
-def hash_weights(width: int) -> np.ndarray:
-    """(width,) int64 random factors for `hashes`."""
-    bounds = np.iinfo(np.int64)
-    return np.random.default_rng(0).integers(bounds.min, bounds.max, width)
-
-
-def hashes(bits: Any, weights: Any) -> np.ndarray:
-    """(n,) int64 numbers of rows of integers (n, d), with as many `weights`, both of numpy or torch.
-
-    Sums of integers do not depend on their order, so that equal rows have equal ones; those of others are 64 random
-    bits.
-    """
-    parts = [(bits[at : at + _HASHED_TOKENS] * weights).sum(-1) for at in range(0, len(bits), _HASHED_TOKENS)]
-    return np.concatenate([part.cpu().numpy() if hasattr(part, "cpu") else part for part in parts])
-
-
-def clouds_of(
-    read: Callable[[int, np.ndarray], Layer],
-    layers: Sequence[int],
-    halves: Halves,
-    together: int,
-    done: Container[tuple[Any, ...]],
-) -> Iterator[Clouds]:
-    """The pairs of clouds of every layer, with itself and with the one before it, that are not `done`.
-
-    Args:
-        read: reads tokens of a layer; of each layer once.
-        layers: layers of the states, ascending.
-        halves: drawn tokens by seed.
-        together: pairs that go together.
-        done: layers, kind and seed of the pairs that are done.
-
-    Raises:
-        HomogenizationError: states that are not finite.
-    """
-    tokens = union(halves)
-    # (seeds, 2, m) places of the halves among the tokens that are read
-    drawn = np.stack([[np.searchsorted(tokens, half) for half in pair] for pair in halves.values()])
-    cached = lru_cache(maxsize=2)(partial(read, tokens=tokens))
-    for layer in layers:
-        for other, kind in ((layer - 1, "consecutive"), (layer, "null")):
-            pairs = [(other, layer, kind, seed) for seed in halves]
-            left = [place for place, pair in enumerate(pairs) if other in layers and pair not in done]
-            for start in range(0, len(left), together):
-                part = left[start : start + together]
-                clouds, numbers = [], []
-                for of_layer, half in ((other, 0), (layer, 1)):
-                    rows, hashed = cached(of_layer)
-                    clouds.append(_unit(rows[drawn[part, half]], of_layer))
-                    numbers.append(hashed[drawn[part, half]])
-                kinds = [np.unique(of_pair, return_inverse=True)[1] for of_pair in np.concatenate(numbers, axis=1)]
-                names = [dict(zip(_NAMES, pairs[place], strict=True)) for place in part]
-                yield Clouds(names, *clouds, np.stack(kinds))
-
-
-def _unit(rows: Any, layer: int) -> Any:
-    """Rows (..., n, d) of a layer scaled to length 1, float32."""
-    units = unit_rows(rows)
-    units = units.astype(np.float32) if isinstance(units, np.ndarray) else units
-    if not bool(abs(units).max() < np.inf):
-        raise HomogenizationError(f"layer {layer}: states that are not finite. {OVERFLOW}")
-    return units
+def _row(pair: Pair, scale: float) -> dict[str, Any]:
+    """The row of a pair of samples; in a worker."""
+    names, rows, kinds = pair
+    size = len(rows) // 2
+    n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
+    value = mauve(rows, kinds, n_clusters, names["seed"], scale)
+    return {**names, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}

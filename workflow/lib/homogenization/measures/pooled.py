@@ -1,24 +1,22 @@
 """Singular values and cosines of the tokens of all reviews of a shard together, centred by their common mean.
 
-Some papers pool tokens over texts before they measure how alike they are. This is the anisotropy of a cloud of tokens,
+Some papers pool tokens over texts before they measure how alike they are. This is the anisotropy of a sample of tokens,
 whatever text they are from; the measures of single reviews ask how alike the tokens of one text are.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import Each, TokenMeasure, measured_table
 from homogenization.measures.views import look_of
 from homogenization.metrics.cosines import mean_of_pairs, unit_rows
-from homogenization.metrics.gram import roots_of
+from homogenization.metrics.gram import roots_of, symmetric_eigenvalues
 from homogenization.names.columns import columns
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.run.errors import HomogenizationError
@@ -29,6 +27,7 @@ COSINE_BINS = 40
 _PAIRED_TOKENS = 1024  # all pairs of a shard are too many for a histogram
 RAW, CENTRED = "pooled", "pooled_centred"
 _WITHOUT_FIRST = "_without_first"
+_VIEWS = (RAW, RAW + _WITHOUT_FIRST, CENTRED, CENTRED + _WITHOUT_FIRST)
 
 #: A row for each layer, point and view.
 POOLED_SCHEMA = {
@@ -41,8 +40,9 @@ POOLED_SCHEMA = {
     "cosine_histogram": pl.List(pl.Int64),  #: pairs in equal bins on [−1, 1]; empty in the views without `centred`
     "singular_values": pl.List(pl.Float64),  #: descending; empty in the views without `centred`
 }
-# tokens, which of them are the first of a review, which are drawn for the distribution of cosines
-Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+# of a view: what is known of its row; of centred views, their Gram matrix (width, width), and tokens (at most 1,024,
+# width) for the distribution of cosines
+_Sample = tuple[dict[str, Any], np.ndarray | None, np.ndarray | None]
 
 
 class Pooled(TokenMeasure):
@@ -66,13 +66,16 @@ class Pooled(TokenMeasure):
     def __init__(self, states: TokenStates) -> None:
         self.states = states
         self.rows = np.arange(int(states.review_offsets[-1]))
-        self._sums: dict[tuple[str, int], Sums] | None = None
+        self._sums: dict[tuple[str, int], Sums] = {}  # of the points that walks have taken
 
     def walks(self) -> tuple["_Walk", "_Walk"]:
         """The walk for the means, and the one for the sums around them."""
-        is_first, is_drawn = marks(self.states)
+        # whether each token is the first of its review, and whether its cosines are counted
+        is_first, is_drawn = np.zeros((2, len(self.rows)), dtype=bool)
+        is_first[self.states.review_offsets[:-1]] = True
+        is_drawn[np.random.default_rng(0).permutation(len(is_drawn))[:_PAIRED_TOKENS]] = True
         means: dict[tuple[str, int], Means] = {}
-        sums = self._sums = {}
+        sums = self._sums
 
         def add_to_means(place: tuple[str, int], tokens: Any, part: slice) -> None:
             means.setdefault(place, Means()).add(tokens, is_first[part])
@@ -85,23 +88,31 @@ class Pooled(TokenMeasure):
 
     def tables(self, each: Each) -> tuple[pl.DataFrame]:
         """The table; singular values and cosines of a view are one piece of the work that `each` shares out."""
-        places: deque[dict[str, Any]] = deque()
+        return (measured_table(each(_measured, self._samples()), self.states, POOLED_SCHEMA),)
 
-        def clouds() -> Iterator[_Cloud]:
-            for point, layer, of_point in self._sums_of_points():
-                for cloud in of_point.clouds():
-                    places.append({"shard": self.states.attributes["shard"], "layer": layer, "point": point})
-                    yield cloud
+    def _samples(self) -> Iterator[_Sample]:
+        for _ in [None] if self._sums else self._points():
+            for point, layer in list(self._sums):  # one point after another gives back the memory of its sums
+                place = {"shard": self.states.attributes["shard"], "layer": layer, "point": point}
+                yield from self._sums.pop((point, layer)).samples(place)
 
-        rows = ({**places.popleft(), **columns_of_cloud} for columns_of_cloud in each(_measured, clouds()))
-        return (measured_table(rows, self.states, POOLED_SCHEMA),)
-
-    def _sums_of_points(self) -> Iterator[tuple[str, int, "Sums"]]:
-        if self._sums is None:
-            yield from _sums_of_points(self.states)
+    def _points(self) -> Iterator[None]:
+        """Let both walks take the states of each point of a store, one point after another."""
+        states, n_tokens = self.states, len(self.rows)
+        if n_tokens < 2:
             return
-        for place in list(self._sums):  # one point after another gives back what it holds of the device's memory
-            yield *place, self._sums.pop(place)
+        points = [(RESIDUAL_STREAM, layer, partial(states.residual_stream, layer)) for layer in states.layers]
+        if states.final_norm(slice(0, 1)) is not None:
+            points.append((FINAL_NORM, states.n_blocks, states.final_norm))
+        for point, layer, read in points:
+            for walk in self.walks():
+                for start in range(0, n_tokens, _BLOCK_TOKENS):
+                    block = read(slice(start, min(start + _BLOCK_TOKENS, n_tokens)))
+                    if not np.isfinite(block).all():
+                        raise HomogenizationError(f"{point}, layer {layer}: states that are not finite. {OVERFLOW}")
+                    walk.add(Block(point, layer, start, block))
+            yield
+            print(f"{point}, layer {layer}: {n_tokens} tokens", flush=True)
 
 
 class _Walk:
@@ -119,65 +130,12 @@ class _Walk:
             raise RuntimeError(f"{place}: the states of tokens {start} to {block.start} were left out")
         states = block.states[start - block.start :]
         if len(states):
-            tokens = states.double() if states.is_cuda else states.float().cpu().numpy().astype(np.float64)
+            if isinstance(states, np.ndarray):
+                tokens = states.astype(np.float64)
+            else:
+                tokens = states.double() if states.is_cuda else states.double().numpy()
             self._take(place, tokens, slice(start, start + len(states)))
             self._taken[place] += len(states)
-
-
-def _sums_of_points(store: TokenStates) -> Iterator[tuple[str, int, "Sums"]]:
-    is_first, is_drawn = marks(store)
-    points = [(RESIDUAL_STREAM, layer, partial(store.residual_stream, layer)) for layer in store.layers]
-    if len(is_first) and store.final_norm(slice(0, 1)) is not None:
-        points.append((FINAL_NORM, store.n_blocks, store.final_norm))
-    for point, layer, read in points:
-        blocks = partial(_blocks, read, is_first, is_drawn, f"{point}, layer {layer}")
-        if (sums := _sums(blocks)) is not None:
-            yield point, layer, sums
-        print(f"{point}, layer {layer}: {len(is_first)} tokens", flush=True)
-
-
-def marks(states: TokenStates) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each token of a shard is the first of its review, and whether its cosines are counted, bool (tokens,)."""
-    is_first = np.zeros(int(states.review_offsets[-1]), dtype=bool)
-    is_first[states.review_offsets[:-1]] = True
-    is_drawn = np.zeros(len(is_first), dtype=bool)
-    is_drawn[np.random.default_rng(0).permutation(len(is_first))[:_PAIRED_TOKENS]] = True
-    return is_first, is_drawn
-
-
-def _blocks(
-    read: Callable[[slice], np.ndarray], is_first: np.ndarray, is_drawn: np.ndarray, where: str
-) -> Iterator[Part]:
-    """Yield the tokens in parts: float64 (n, width), bool (n,), bool (n,)."""
-    for start in range(0, len(is_first), _BLOCK_TOKENS):
-        block = slice(start, min(start + _BLOCK_TOKENS, len(is_first)))
-        tokens = read(block).astype(np.float64)
-        if not np.isfinite(tokens).all():
-            raise HomogenizationError(f"{where}: states that are not finite. {OVERFLOW}")
-        yield tokens, is_first[block], is_drawn[block]
-
-
-def pooled(blocks: Callable[[], Iterator[Part]]) -> Iterator[dict[str, Any]]:
-    """Yield the columns from view on, of each view of pooled tokens.
-
-    Args:
-        blocks: function that begins a walk over the tokens; there are two.
-    """
-    sums = _sums(blocks)
-    return map(_measured, () if sums is None else sums.clouds())
-
-
-def _sums(blocks: Callable[[], Iterator[Part]]) -> "Sums | None":
-    """The sums of two walks over the tokens; None where there are fewer than two."""
-    means = Means()
-    for tokens, is_first, _ in blocks():
-        means.add(tokens, is_first)
-    if means.n_tokens < 2:
-        return None
-    sums = Sums(means)
-    for block in blocks():
-        sums.add(*block)
-    return sums
 
 
 class Means:
@@ -232,7 +190,7 @@ class Sums:
         self._means = means
         width = means.first.shape[1]
         self._gram: Any = np.zeros((width, width))
-        self._directions: dict[str, tuple[Any, Any]] = dict.fromkeys(_views(), (0.0, 0))
+        self._directions: dict[str, tuple[Any, Any]] = dict.fromkeys(_VIEWS, (0.0, 0))
         self._drawn: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(self, tokens: Any, is_first: np.ndarray, is_drawn: np.ndarray) -> None:
@@ -257,8 +215,8 @@ class Sums:
             self._directions[view] = total_before + total, n_before + n_directed
         self._drawn.append(drawn)
 
-    def clouds(self) -> Iterator["_Cloud"]:
-        """What is measured of each view with at least two tokens, in main memory."""
+    def samples(self, place: Mapping[str, Any]) -> Iterator[_Sample]:
+        """What is measured at `place` of each view with at least two tokens, in main memory."""
         means, gram = self._means, _on_host(self._gram)
         n_others, n_tokens, width = means.n_others, means.n_tokens, len(gram)
         shift, of_first = means.of_others - means.of_all, means.first - means.of_all
@@ -268,46 +226,27 @@ class Sums:
         }
         rows, rows_first = (np.concatenate(parts) for parts in zip(*self._drawn, strict=True))
         chosen = {CENTRED: rows - means.of_all, CENTRED + _WITHOUT_FIRST: rows[~rows_first] - means.of_others}
-        for view in _views():
+        for view in _VIEWS:
             n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
             if n < 2:
                 continue
             total, n_directed = map(_on_host, self._directions[view])
             mean_cosine = float(mean_of_pairs(total @ total, n_directed, n))
-            yield _Cloud(view, n, width, mean_cosine, grams.get(view), chosen.get(view, rows[:0]))
+            row = {**place, "view": view, "n_tokens": n, "width": width, "cosine_anisotropy": mean_cosine}
+            yield row, grams.get(view), chosen.get(view)
 
 
-@dataclass(frozen=True)
-class _Cloud:
-    """What is measured of one view of pooled tokens.
-
-    Attributes:
-        view: the view.
-        n_tokens: its tokens.
-        width: width of the residual stream.
-        mean_cosine: of all pairs of tokens.
-        gram: (width, width) of centred tokens; None for views that are not centred.
-        drawn: (at most 1,024, width) tokens for the distribution of cosines; none for views that are not centred.
-    """
-
-    view: str
-    n_tokens: int
-    width: int
-    mean_cosine: float
-    gram: np.ndarray | None
-    drawn: np.ndarray
-
-
-def _measured(cloud: _Cloud) -> dict[str, Any]:
-    """The columns from view on; in a worker."""
-    n_values = look_of("centred")[0].largest_rank(cloud.n_tokens, cloud.width)
+def _measured(sample: _Sample) -> dict[str, Any]:
+    """The row of a view; in a worker."""
+    row, gram, drawn = sample
+    if gram is None:
+        return {**row, "cosine_std": np.nan, "cosine_histogram": [], "singular_values": []}
+    geometry = token_geometry(drawn, COSINE_BINS) if len(drawn) > 1 else {"cosine_std": np.nan, "cosine_histogram": []}
+    n_values = look_of("centred")[0].largest_rank(row["n_tokens"], row["width"])
     return {
-        "view": cloud.view,
-        "n_tokens": cloud.n_tokens,
-        "width": cloud.width,
-        "cosine_anisotropy": cloud.mean_cosine,
-        **_distribution(cloud.drawn),
-        "singular_values": [] if cloud.gram is None else roots_of(symmetric_eigenvalues(cloud.gram))[:n_values],
+        **row,
+        **{name: geometry[name] for name in ("cosine_std", "cosine_histogram")},
+        "singular_values": roots_of(symmetric_eigenvalues(gram))[:n_values],
     }
 
 
@@ -324,18 +263,6 @@ def _chosen(tokens: Any, mask: np.ndarray) -> Any:
 def _like(tokens: Any, values: np.ndarray) -> Any:
     """`values` as what `tokens` are, and where they lie."""
     return values if isinstance(tokens, np.ndarray) else tokens.new_tensor(values)
-
-
-def _distribution(tokens: np.ndarray) -> dict[str, Any]:
-    """Standard deviation and histogram of the cosines of all pairs; NaN and an empty list without a pair."""
-    if len(tokens) < 2:
-        return {"cosine_std": np.nan, "cosine_histogram": []}
-    geometry = token_geometry(tokens, COSINE_BINS)
-    return {name: geometry[name] for name in ("cosine_std", "cosine_histogram")}
-
-
-def _views() -> list[str]:
-    return [base + suffix for base in (RAW, CENTRED) for suffix in ("", _WITHOUT_FIRST)]
 
 
 def _directions(tokens: Any) -> tuple[Any, Any]:

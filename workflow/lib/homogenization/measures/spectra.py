@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.eigenvalues import Tridiagonal, reduced, symmetric_eigenvalues
 from homogenization.measures.reviews import OfReview, ReviewMeasure, measured_table
 from homogenization.measures.views import Look, TokenGram, look_of
-from homogenization.metrics.gram import roots_of
+from homogenization.metrics.gram import Tridiagonal, reduced, roots_of, symmetric_eigenvalues
 from homogenization.names.columns import columns
 from homogenization.states.stream import TokenStates
 

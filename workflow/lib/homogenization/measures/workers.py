@@ -63,17 +63,12 @@ class Workers:
         self._free.append(block)
         self._places.release()
 
-    def each(
-        self, function: Callable[[Any], Any], arguments: Iterable[Any], fewer: Callable[[], int] = int
-    ) -> Iterator[Any]:
-        """The results of a function of each of the arguments, in their order.
-
-        One waits beside those in work; of both, there are `fewer()` less, so that other calls find workers free.
-        """
+    def each(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
+        """The results of a function of each of the arguments, in their order; one waits for a worker."""
         waiting: deque[Future] = deque()
         for argument in arguments:
             waiting.append(self.submit(function, argument))
-            while waiting and len(waiting) > self.number - fewer():
+            if len(waiting) > self.number:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -92,6 +87,7 @@ def _begin(blocks: Sequence[mmap.mmap]) -> None:
     _blocks_here = blocks
     os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are loaded later
     threadpool_limits(1)
+    torch.set_num_threads(1)
     if sys.platform == "linux":  # a worker does not outlive a job that is killed
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

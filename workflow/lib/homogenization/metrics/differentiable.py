@@ -7,10 +7,11 @@ which bounds their rank.
 from collections.abc import Callable
 
 import torch
+from scipy.linalg import eigh
 from torch import Tensor
 
 from homogenization.metrics.cosines import mean_cosine, mean_cosine_to_first
-from homogenization.metrics.gram import ZERO_SHARE, eigenvectors
+from homogenization.metrics.gram import ZERO_SHARE
 
 
 def cosine_anisotropy(rows: Tensor, centred: bool = False) -> Tensor:
@@ -53,11 +54,11 @@ def _eigenvalues(rows: Tensor) -> Tensor:
 def _by_vectors(symmetric: Tensor) -> Tensor:
     """Eigenvalues v'Sv of the eigenvectors v, whose derivatives are vv'; NaN for an S that is not finite.
 
-    torch takes divide and conquer for derivatives, which can stop without a result.
+    torch takes divide and conquer for derivatives, which can stop without a result; QL converges always.
     """
     if not torch.isfinite(symmetric).all():
         return symmetric.diagonal() * torch.nan
-    vectors = torch.from_numpy(eigenvectors(symmetric.detach().cpu().double().numpy())[1]).to(symmetric)
+    vectors = torch.from_numpy(eigh(symmetric.detach().cpu().double().numpy(), driver="ev")[1]).to(symmetric)
     return ((symmetric @ vectors) * vectors).sum(dim=0)
 
 

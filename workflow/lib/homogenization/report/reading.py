@@ -3,19 +3,20 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from homogenization.corpus.sentences import places
 from homogenization.report.examples import NAMED, chosen_reviews
 from homogenization.report.tokens import (
     EXAMPLE_TEXTS_SCHEMA,
     EXAMPLE_TOKENS_SCHEMA,
     SCHEMAS,
     in_phrases,
-    phrase_spans,
     pieces,
     rows_of_text,
     sizes,
@@ -141,12 +142,13 @@ def _rows(
         offsets, text = states.token_offsets[span], texts[review_id]
         outside = offsets[:, 1] == 0
         names = model.tokenizer.convert_ids_to_tokens(states.token_ids[span].tolist())
+        phrase_spans = list(chain(*places(text, terms.get(review_id, ())).values()))
         keys = {**{name: states.attributes[name] for name in ("model", "variant")}, "review_id": review_id}
         row = {
             **keys,
             "n_tokens": stop - first,
             "tokens": np.where(outside, names, pieces(text, offsets)).tolist(),
             "outside": outside.tolist(),
-            "in_phrase": in_phrases(offsets, phrase_spans(text, terms.get(review_id, ()))),
+            "in_phrase": in_phrases(offsets, phrase_spans),
         }
         yield row, [{**keys, **of_layer} for of_layer in rows_of_text(states, index, *shown)]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.corpus.sentences import folded, word_spans
 from homogenization.measures.attention import AttendingStates, uniform_attention
 from homogenization.measures.views import TokenGram
 from homogenization.names.columns import columns
@@ -91,27 +90,6 @@ def pieces(text: str, offsets: np.ndarray) -> list[str]:
     """
     ends = [0, *np.maximum.accumulate(offsets[:, 1]).tolist()]
     return [text[start:end] for start, end in pairwise(ends)]
-
-
-def phrase_spans(text: str, terms: Collection[str]) -> list[tuple[int, int]]:
-    """Where key phrases stand: (start, end) in characters; longer ones first, without overlaps, in reading order.
-
-    Args:
-        text: the text, of any variant.
-        terms: folded words of each phrase, joined by blanks.
-    """
-    spans = word_spans(text)
-    words = [folded(text[start:end]) for start, end in spans]
-    taken: set[int] = set()
-    found = []
-    for term in sorted(terms, key=lambda term: (-len(term.split()), term)):
-        length = len(term.split())
-        for first in range(len(words) - length + 1):
-            run = range(first, first + length)
-            if words[first : first + length] == term.split() and taken.isdisjoint(run):
-                taken.update(run)
-                found.append((spans[first][0], spans[run[-1]][1]))
-    return sorted(found)
 
 
 def in_phrases(offsets: np.ndarray, spans: Sequence[tuple[int, int]]) -> list[bool]:

@@ -1,41 +1,33 @@
 """Whole reviews as the unit of a rewriting: of each, one candidate after the other is asked for until one passes."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from homogenization.corpus.cleaning import clean_text
-from homogenization.corpus.sentences import words
-from homogenization.run.errors import HomogenizationError
-from homogenization.variants.candidates import Candidate, first_failed
-from homogenization.variants.llm_rewriting import Assignment, Rewritten, Shard, Unit
-from homogenization.variants.phrases import Phrase, Placement, phrases_by_review
+from homogenization.corpus.sentences import PUNCTUATION, Span, places, sentence_spans, words
+from homogenization.variants.llm_rewriting import Assignment, Candidate, Rewritten, Shard, Unit, first_failed
+from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence
 from homogenization.variants.refusals import CANDIDATE_SCHEMA
 from homogenization.variants.schemas import SCORE_SCHEMA
-from homogenization.variants.search import find_again
 from homogenization.writers.answers import Proposal
 from homogenization.writers.prompts import render
-from homogenization.writers.requests import Completion, Request
+from homogenization.writers.requests import Answer, Completion, Request
 
-REVIEW_SCHEMA = {
-    "type": "object",
-    "properties": {"review": {"type": "string"}},
-    "required": ["review"],
-    "additionalProperties": False,
-}
 # distance of a position from each of `SIDES`
 DISTANCES: dict[str, Callable[[float], float]] = {"front": lambda place: place, "end": lambda place: 1 - place}
+_BREAKS = PUNCTUATION - {"."}  # within a sentence, a dot before white space belongs to an abbreviation ("Dr.")
 
 
-class _Answer(BaseModel):
-    """The answer that `REVIEW_SCHEMA` describes."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _Answer(Answer):
     review: str
+
+
+REVIEW_SCHEMA = _Answer.model_json_schema()
 
 
 @dataclass(frozen=True)
@@ -53,7 +45,7 @@ class Reviews(Unit):
 
     schema = CANDIDATE_SCHEMA
 
-    def __init__(self, shard: Shard, assignment: Assignment):
+    def __init__(self, shard: Shard, assignment: Assignment, **means: Any):
         super().__init__(shard, assignment)
         phrases = phrases_by_review(shard.keyphrases)
         self.tasks = [
@@ -73,8 +65,7 @@ class Reviews(Unit):
 
     def judged(self, proposal: Proposal) -> Candidate:
         """As in `Unit`."""
-        task, given = proposal.task, self.assignment
-        return judge(proposal.completion, task.text, task.phrases, given.position, given.filters)
+        return judge(proposal.completion, proposal.task, self.assignment.position, self.assignment.filters)
 
     def best(self, candidates: Sequence[Candidate]) -> Candidate:
         """The only one: no other is asked for after it."""
@@ -90,59 +81,78 @@ class Reviews(Unit):
         return rewritten, {"similarity": pl.DataFrame(rows, schema=SCORE_SCHEMA, orient="row")}
 
 
-def make_unit(shard: Shard, assignment: Assignment, **means: Any) -> Reviews:
-    """The unit; it needs no further means."""
-    return Reviews(shard, assignment)
+make_unit = Reviews  # what the module of a unit is asked for
 
 
-def judge(
-    completion: Completion, review: str, phrases: Sequence[Phrase], position: str | None, limits: Mapping[str, Any]
-) -> Candidate:
+def judge(completion: Completion, task: Review, position: str | None, limits: Mapping[str, Any]) -> Candidate:
     """Judge a completion by all filters except similarity.
 
     Args:
         completion: The answer of a language model, which should satisfy `REVIEW_SCHEMA`.
-        review: The cleaned review.
-        phrases: Its key phrases in reading order, without overlaps.
-        position: "front", "end", or None where the phrases may stand anywhere.
+        task: The cleaned review, with phrases that do not overlap.
+        position: One of `DISTANCES`, or None where the phrases may stand anywhere.
         limits: Limits of the filters: length_ratio (smallest and largest), min_coverage, max_distance.
-
-    Raises:
-        HomogenizationError: the position is unknown.
     """
-    if position is not None and position not in DISTANCES:
-        raise HomogenizationError(
-            f"rewriting: no distance from position '{position}' is known. Allowed: {', '.join(DISTANCES)}, or null."
-        )
-    try:
-        text = clean_text(_Answer.model_validate_json(completion.text).review)
-    except ValidationError:
-        text = None
+    answer, finish = _Answer.read(completion), completion.finish_reason
+    text = answer and clean_text(answer.review)
     # most truncated answers are malformed too, and their length is what the user can change
-    if completion.finish_reason == "length":
-        return Candidate(text, "truncated", completion.finish_reason)
+    if finish == "length":
+        return Candidate(text, "truncated", finish)
     if text is None:
-        return Candidate(None, "malformed", completion.finish_reason)
+        return Candidate(None, "malformed", finish)
     if not words(text):
-        return Candidate(text, "empty", completion.finish_reason)
-    placements = find_again(review, phrases, text)
+        return Candidate(text, "empty", finish)
+    placements = find_again(task.text, task.phrases, text)
     measured = Candidate(
         text,
         None,
-        completion.finish_reason,
-        coverage=_coverage(phrases, placements),
+        finish,
+        coverage=_coverage(task.phrases, placements),
         distance=None if position is None else _distance(placements, DISTANCES[position]),
-        length_ratio=len(words(text)) / len(words(review)),
+        length_ratio=len(words(text)) / len(words(task.text)),
         placements=tuple(placements),
     )
     shortest, longest = limits["length_ratio"]
     checks = {
-        "identical": words(text) != words(review),
+        "identical": words(text) != words(task.text),
         "length": shortest <= measured.length_ratio <= longest,
         "coverage": measured.coverage >= limits["min_coverage"],
         "position": measured.distance is None or measured.distance <= limits["max_distance"],
     }
     return replace(measured, reason=first_failed(checks))
+
+
+def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list[Placement]:
+    """Find the phrases of `original` in `rewritten`; the n-th phrase with a term gets the n-th place of the term.
+
+    A place is a run of the term's folded words in a sentence, separated by white space without punctuation. Places do
+    not overlap; the search takes longer terms first.
+
+    Args:
+        original: A cleaned review.
+        phrases: Its key phrases in reading order, without overlaps.
+        rewritten: A cleaned text.
+
+    Returns:
+        A placement for each phrase that was found, in the order of `phrases`; `sentence` is its number in `original`.
+    """
+    spans, new_spans = sentence_spans(original), sentence_spans(rewritten)
+    sentence_ends = [end for _, end in new_spans]
+
+    def is_unbroken(run: Sequence[Span]) -> bool:
+        gaps = [rewritten[end:start] for (_, end), (start, _) in pairwise(run)]
+        is_in_one = bisect_right(sentence_ends, run[0][0]) == bisect_right(sentence_ends, run[-1][0])
+        return is_in_one and all(_BREAKS.isdisjoint(gap) and any(map(str.isspace, gap)) for gap in gaps)
+
+    found = places(rewritten, {phrase.term for phrase in phrases}, is_unbroken)
+    placements = []
+    for phrase in phrases:
+        if found[phrase.term]:
+            start, _ = found[phrase.term].pop(0)
+            before = place_in_sentence(original, spans[phrase.sentence], phrase.start, phrase.term)
+            after = place_in_sentence(rewritten, new_spans[bisect_right(sentence_ends, start)], start, phrase.term)
+            placements.append(Placement(phrase.term, phrase.sentence, before, after))
+    return placements
 
 
 def _coverage(phrases: Sequence[Phrase], placements: Sequence[Placement]) -> float:

@@ -1,25 +1,28 @@
 """Sentences as the unit of a rewriting: in each, one key phrase moves; the best of all candidates is taken."""
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
+from homogenization.corpus.sentences import folded, sentence_spans, words
 from homogenization.names.variants import SIDES
-from homogenization.variants.candidates import Candidate
 from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.fluency import load_reader
-from homogenization.variants.llm_rewriting import Assignment, Rewritten, Shard, Unit
+from homogenization.variants.llm_rewriting import Assignment, Candidate, Rewritten, Shard, Unit, first_failed
 from homogenization.variants.mirrors import beginnings, lead_of
-from homogenization.variants.phrases import Phrase, Placement, place_in_sentence, position_of
+from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence, position_of
 from homogenization.variants.refusals import OUTCOMES, REASONS, SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
-from homogenization.variants.sentence_candidates import Task, judge_sentence
-from homogenization.variants.sentence_grammars import frame_of, grammars, is_at, place_of
+from homogenization.variants.sentence_grammars import Frame, frame_of, grammars, is_at, is_balanced, place_of
 from homogenization.writers.answers import Proposal
 from homogenization.writers.prompts import render
-from homogenization.writers.requests import Request
+from homogenization.writers.requests import Completion, Request, matches
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +32,45 @@ Place = tuple[str, int]
 FEWEST_OTHERS = 4
 # what a nat per word weighs against BERTScore F1 in the choice: see docs/variants.md
 LOSS_WEIGHT = 0.1
+_NEGATIONS = frozenset(
+    ("no", "not", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor", "without", "cannot")
+)
+_POSSESSIVE = re.compile(r"'s?$")
+_PRONOUNS = frozenset(("he", "she", "they", "him", "her", "them", "his", "hers", "their", "theirs"))
+# letters of a word of the phrase that another may resemble, and how much (2 * letters in common / letters of both)
+_LETTERS, _RESEMBLANCE = 4, 2 / 3
+
+
+@dataclass(frozen=True)
+class Task:
+    """A sentence with the key phrase that is to move in it.
+
+    Attributes:
+        name: The review_id.
+        parsed: The parsed sentence.
+        phrase: The key phrase.
+        frame: What of the sentence is rewritten.
+    """
+
+    name: str
+    parsed: Sentence
+    phrase: Phrase
+    frame: Frame
+
+    @property
+    def term(self) -> str:
+        """The folded words of the key phrase."""
+        return self.phrase.term
+
+    @property
+    def sentence(self) -> int:
+        """Number of the sentence in the review."""
+        return self.parsed.number
+
+    @property
+    def text(self) -> str:
+        """The sentence as the review has it."""
+        return self.parsed.text[slice(*self.parsed.span)]
 
 
 class Sentences(Unit):
@@ -47,14 +89,17 @@ class Sentences(Unit):
     schema = SENTENCE_CANDIDATE_SCHEMA
     rounds = 1
 
-    def __init__(self, shard: Shard, assignment: Assignment):
+    def __init__(self, shard: Shard, assignment: Assignment, *, reader: Mapping[str, Any] | None = None, gpus: int = 0):
         super().__init__(shard, assignment)
+        self.loss_per_word = load_reader(reader, gpus).loss_per_word if reader else None
         self._sentences = parsed_sentences(shard.reviews, shard.parse)
-        self._phrases = _phrases_by_sentence(shard.keyphrases)
+        self._phrases = phrases_by_review(shard.keyphrases)
+        best_first = phrases_by_review(shard.keyphrases.sort("score", descending=True, maintain_order=True))
         # of each sentence with key phrases; None where none can move
         self._task_at: dict[Place, Task | None] = {
-            (name, number): _task(name, self._sentences[name][number], of_sentence)
-            for (name, number), of_sentence in self._phrases.items()
+            (name, number): _task(name, self._sentences[name][number], best_first[name])
+            for name, phrases in self._phrases.items()
+            for number in dict.fromkeys(phrase.sentence for phrase in phrases)
         }
         movable = [task for task in self._task_at.values() if task]
         side = assignment.position if assignment.position in SIDES else None
@@ -121,7 +166,7 @@ class Sentences(Unit):
             new = texts.get((name, number))
             parts += [text[done : sentence.span[0]], text[slice(*sentence.span)] if new is None else new]
             done = sentence.span[1]
-            for _, phrase in self._phrases.get((name, number), ()):
+            for phrase in (phrase for phrase in self._phrases.get(name, ()) if phrase.sentence == number):
                 before = place_in_sentence(text, sentence.span, phrase.start, phrase.term)
                 place = None if new is None else place_of(phrase.term, new)
                 if new is None:
@@ -131,36 +176,16 @@ class Sentences(Unit):
         return name, "".join([*parts, text[done:]]), placements
 
 
-def make_unit(shard: Shard, assignment: Assignment, reader: Mapping[str, Any] | None, gpus: int) -> Sentences:
-    """The unit.
-
-    Args:
-        shard: The reviews.
-        assignment: The variant.
-        reader: Entry of the model that measures losses, for `load_reader`; None: candidates are ranked by F1 alone.
-        gpus: Number of the job's GPUs.
-    """
-    unit = Sentences(shard, assignment)
-    unit.loss_per_word = load_reader(reader, gpus).loss_per_word if reader else None
-    return unit
+make_unit = Sentences  # what the module of a unit is asked for
 
 
-def _phrases_by_sentence(keyphrases: pl.DataFrame) -> dict[Place, list[tuple[float, Phrase]]]:
-    """The key phrases of each sentence that has any, in reading order, with their scores."""
-    phrases: dict[Place, list[tuple[float, Phrase]]] = {}
-    columns = ("review_id", "score", "phrase", "sentence", "start", "end")
-    for name, score, *place in keyphrases.select(columns).iter_rows():
-        phrase = Phrase(*place)
-        phrases.setdefault((name, phrase.sentence), []).append((score, phrase))
-    return phrases
-
-
-def _task(name: str, sentence: Sentence, phrases: Sequence[tuple[float, Phrase]]) -> Task | None:
-    """What is to be done with a sentence; None where no key phrase can move."""
+def _task(name: str, sentence: Sentence, phrases: Sequence[Phrase]) -> Task | None:
+    """What is to be done with a sentence, by its review's key phrases, best first; None where none can move."""
     if sentence.stays:
         return None
     text = sentence.text[slice(*sentence.span)]
-    for _, phrase in sorted(phrases, key=lambda scored: (_is_nested(sentence, scored[1]), -scored[0])):
+    of_sentence = [phrase for phrase in phrases if phrase.sentence == sentence.number]
+    for phrase in sorted(of_sentence, key=lambda phrase: _is_nested(sentence, phrase)):
         place = place_of(phrase.term, text)
         if place is None or sum(place) < FEWEST_OTHERS:
             continue
@@ -179,3 +204,68 @@ def _is_nested(sentence: Sentence, phrase: Phrase) -> bool:
     return any(token.dep in ("compound", "poss", "conj", "appos") for token in tops) or any(
         token.pos in ("NOUN", "PROPN", "PRON") for token in above
     )
+
+
+def judge_sentence(
+    completion: Completion, regex: str, task: Task, position: str | None, limits: Mapping[str, Any]
+) -> Candidate:
+    """Judge an answer by all filters except similarity.
+
+    Args:
+        completion: The answer.
+        regex: The regular expression that it was asked to match.
+        task: The sentence.
+        position: "front", "end", "inward" or None, as in `grammars`.
+        limits: length_ratio (least and largest number of words, over the sentence's).
+    """
+    answer, finish = completion.text.strip(), completion.finish_reason
+    if finish == "length":
+        return Candidate(answer, "truncated", finish)
+    if not words(answer):
+        return Candidate(answer, "empty", finish)
+    text = task.frame.filled(answer)
+    ratio = len(words(text)) / len(words(task.text))
+    checks = {
+        "malformed": matches(regex, answer) and is_balanced(text) and len(sentence_spans(text)) == 1,
+        "identical": words(text) != words(task.text),
+        "length": limits["length_ratio"][0] <= ratio <= limits["length_ratio"][1],
+        "coverage": place_of(task.term, text) is not None,
+        "position": is_at(position, task.term, text, task.frame.lead),
+        "restated": not _restates(task, text),
+        "names": _names(task, text) >= _names(task, task.text),
+        "numbers": _numbers(text) == _numbers(task.text),
+        "negations": _negations(text) == _negations(task.text),
+    }
+    return Candidate(text, first_failed(checks), finish, length_ratio=ratio)
+
+
+def _restates(task: Task, text: str) -> bool:
+    """Whether `text` says the phrase in other words too: one more that resembles one of its own, or a pronoun ahead.
+
+    A writer that has to end with the phrase may say it before, misspelled ("Jack Web ..., Jack Webb"), as two words
+    ("tooth brush"), in another form, or as "he".
+    """
+    spoken, place = words(text), place_of(task.term, text)
+    new = Counter(spoken) - Counter(words(task.text))
+    pairs = [first + second for first, second in pairwise(spoken) if first in new and second in new]
+    resembling = any(
+        word[0] == part[0] and SequenceMatcher(None, part, word, autojunk=False).ratio() >= _RESEMBLANCE
+        for part in task.term.split()
+        if len(part) >= _LETTERS
+        for word in (*new, *pairs)
+    )
+    return resembling or any(word in new and word in _PRONOUNS for word in spoken[: place[0] if place else 0])
+
+
+def _names(task: Task, text: str) -> set[str]:
+    """The words that are names in the sentence and stand in `text`, with or without a possessive."""
+    names = {_POSSESSIVE.sub("", folded(name)) for name in task.parsed.proper_names if any(map(str.isalnum, name))}
+    return names & {_POSSESSIVE.sub("", word) for word in words(text)}
+
+
+def _numbers(text: str) -> Counter[str]:
+    return Counter(word for word in words(text) if any(map(str.isdigit, word)))
+
+
+def _negations(text: str) -> int:
+    return sum(word in _NEGATIONS or word.endswith("n't") for word in words(text))

@@ -14,11 +14,10 @@ from homogenization.corpus.sentences import (
     chunks,
     folded,
     is_parsed,
-    is_stop_word,
     sentence_spans,
     word_spans,
 )
-from homogenization.variants.phrases import Phrase, overlap, term_of
+from homogenization.variants.phrases import Phrase, literal_phrase, overlap, term_of
 
 # the longest constituent that moves as one, in words
 MOST_WORDS = 6
@@ -29,7 +28,6 @@ _BOUND = frozenset(
     ("acl", "amod", "aux", "auxpass", "case", "cc", "compound", "dep", "det", "expl", "intj", "mark", "meta", "neg")
 ) | {"nmod", "nummod", "pcomp", "pobj", "poss", "preconj", "predet", "prt", "punct", "quantmod", "relcl", "ROOT"}
 _LIST_NUMBER = re.compile(r"\(?\d{1,2}[.)]")
-_CLOSERS = dict(BRACKETS)
 
 
 @dataclass(frozen=True)
@@ -150,20 +148,11 @@ class Sentence:
             if not self._may_begin(first) or (name is not None and first and self.tokens[first - 1].name == name):
                 continue
             phrase = self.phrase(first, indices[-1])
-            if phrase and self._is_literal(phrase) and ngram_range[0] <= len(phrase.term.split()) <= ngram_range[1]:
-                return phrase
+            if phrase and ngram_range[0] <= len(phrase.term.split()) <= ngram_range[1]:
+                run = [chunk for chunk in self.chunks if overlap(chunk, phrase)]
+                if literal := literal_phrase(self.text, self.number, run):
+                    return literal
         return None
-
-    def _is_literal(self, phrase: Phrase) -> bool:
-        """Whether the phrase is whole words between spaces, without punctuation inside and stop words at its edges."""
-        inside = [chunk for chunk in self.chunks if overlap(chunk, phrase)]
-        edges = (phrase.term.split()[0], phrase.term.split()[-1])
-        return (
-            all(chunk.n_words == 1 for chunk in inside)
-            and all(chunk.is_open_before for chunk in inside[1:])
-            and all(chunk.is_open_behind for chunk in inside[:-1])
-            and not any(is_stop_word(word) for word in edges)
-        )
 
     def _may_begin(self, index: int) -> bool:
         token = self.tokens[index]
@@ -227,12 +216,12 @@ class Sentence:
 
 
 def _closed(text: str) -> bool:
-    """Whether every bracket and quote of `text` has its counterpart there."""
-    waiting = []
+    """Whether every bracket and quote of `text` has its counterpart there, behind it."""
+    closers, waiting = dict(BRACKETS), []
     for character in text:
-        if character in _CLOSERS:
-            waiting.append(_CLOSERS[character])
-        elif character in _CLOSERS.values() and (not waiting or waiting.pop() != character):
+        if character in closers:
+            waiting.append(closers[character])
+        elif character in closers.values() and (not waiting or waiting.pop() != character):
             return False
     return not waiting and text.count('"') % 2 == 0
 

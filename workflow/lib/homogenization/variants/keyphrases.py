@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from homogenization.corpus.sentences import chunks, folded, is_stop_word, sentence_spans, word_spans
+from homogenization.corpus.sentences import chunks, sentence_spans
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.phrases import Phrase, term_of
+from homogenization.variants.phrases import Phrase, literal_phrase
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 
 # (review, its candidate terms with the number of their places) -> the score of each term that may be a key phrase
@@ -31,18 +31,9 @@ def candidates(text: str, ngram_range: tuple[int, int]) -> list[Phrase]:
     for sentence, span in enumerate(sentence_spans(text)):
         parts = chunks(text, *span)
         for first in range(len(parts)):
-            for last in range(first, min(first + ngram_range[1], len(parts))):
-                if parts[last].n_words != 1 or (last > first and not parts[last].is_open_before):
-                    break
-                if last + 1 - first >= ngram_range[0]:
-                    start, end = word_spans(text, parts[first].core_start, parts[first].core_end)[0]
-                    final_start, final_end = word_spans(text, parts[last].core_start, parts[last].core_end)[0]
-                    edges = (text[start:end], text[final_start:final_end])
-                    if not any(is_stop_word(folded(word)) for word in edges):
-                        phrases.append(Phrase(term_of(text[start:final_end]), sentence, start, final_end))
-                if not parts[last].is_open_behind:
-                    break
-    return phrases
+            lengths = range(ngram_range[0], min(ngram_range[1], len(parts) - first) + 1)
+            phrases += [literal_phrase(text, sentence, parts[first : first + length]) for length in lengths]
+    return [phrase for phrase in phrases if phrase]
 
 
 def key_phrases(text: str, phrases: Sequence[Phrase], scorer: Scorer, max_phrases: int) -> list[tuple[Phrase, float]]:

@@ -6,30 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from homogenization.variants.keyphrases import Scorer, candidates, key_phrases, keyphrase_table
 from homogenization.variants.phrases import Phrase, term_of
 from homogenization.writers.answers import Author, Proposal, ask_in_rounds, passed
 from homogenization.writers.prompts import render
-from homogenization.writers.requests import Completion, Request
+from homogenization.writers.requests import Answer, Request
 
 logger = logging.getLogger(__name__)
 
-KEY_PHRASES_SCHEMA = {
-    "type": "object",
-    "properties": {"key_phrases": {"type": "array", "items": {"type": "string"}}},
-    "required": ["key_phrases"],
-    "additionalProperties": False,
-}
 
-
-class _Answer(BaseModel):
-    """The answer that `KEY_PHRASES_SCHEMA` describes."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _Answer(Answer):
     key_phrases: list[str]
+
+
+KEY_PHRASES_SCHEMA = _Answer.model_json_schema()
 
 
 @dataclass(frozen=True)
@@ -80,7 +71,8 @@ def extract_keyphrases_with_llm(
         yield Request(name, messages, KEY_PHRASES_SCHEMA, number)
 
     def chosen(proposal: Proposal) -> _Choice:
-        text, listed = texts[proposal.task], _listed(proposal.completion)
+        text, answer = texts[proposal.task], _Answer.read(proposal.completion)
+        listed = answer and answer.key_phrases
         literal = candidates(text, ngram_range)
         terms = {phrase.term for phrase in literal}
         n_dropped = sum(term_of(phrase) not in terms for phrase in listed or [])
@@ -115,11 +107,3 @@ def ranked_scorer(phrases: Sequence[str]) -> Scorer:
         return {term: 1 / (1 + rank) for term, rank in ranks.items() if term in terms}
 
     return score
-
-
-def _listed(answer: Completion) -> list[str] | None:
-    """The phrases of an answer; None where it is malformed."""
-    try:
-        return _Answer.model_validate_json(answer.text).key_phrases
-    except ValidationError:
-        return None

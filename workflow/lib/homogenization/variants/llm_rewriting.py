@@ -3,13 +3,13 @@
 import logging
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 import polars as pl
 
-from homogenization.variants.candidates import Candidate, LossPerWord, Score, scored
 from homogenization.variants.phrases import Placement, variant_table
 from homogenization.writers.answers import Author, Proposal, ask_in_rounds, passed
 from homogenization.writers.requests import Request
@@ -18,6 +18,47 @@ logger = logging.getLogger(__name__)
 
 # review_id, text and placements of a review that is rewritten
 Rewritten = tuple[str, str, Sequence[Placement]]
+# (candidates, their originals) -> BERTScore of each, (candidates, 3): precision, recall, F1
+Score = Callable[[list[str], list[str]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A text offered for an original, a review or one of its sentences; its measurements; the reason for a refusal.
+
+    Attributes:
+        text: Offered text; None if the answer could not be read.
+        reason: First of `REASONS` that applies; None if the candidate passed.
+        finish_reason: `finish_reason` of the completion.
+        coverage: Share of the review's distinct key phrases that the text contains; 1 for a review without any; None
+            for a sentence.
+        distance: Mean distance of the phrases found from the requested side of their sentence, from 0 to 1; None if
+            no side is requested, no phrase found has a position, or for a sentence.
+        length_ratio: Number of words of the text over that of the original.
+        scores: BERTScore against the original: precision, recall and F1; None if it was not computed.
+        loss_per_word: Loss of the text in nats; None if it was not computed.
+        placements: Placements of the phrases found in a review.
+    """
+
+    text: str | None
+    reason: str | None
+    finish_reason: str
+    coverage: float | None = None
+    distance: float | None = None
+    length_ratio: float | None = None
+    scores: tuple[float, float, float] | None = None
+    loss_per_word: float | None = None
+    placements: tuple[Placement, ...] = ()
+
+    @property
+    def f1(self) -> float | None:
+        """BERTScore F1 against the original; None if it was not computed."""
+        return None if self.scores is None else self.scores[2]
+
+
+def first_failed(checks: Mapping[str, bool]) -> str | None:
+    """The reason for a refusal: the first check that failed; None if all hold."""
+    return next((name for name, holds in checks.items() if not holds), None)
 
 
 @dataclass(frozen=True)
@@ -70,19 +111,27 @@ class Task(Protocol):
 class Unit(ABC):
     """The unit of a rewriting: what is asked for at a time, and how its candidates are judged and put together.
 
+    A module `variants.by_X` has one as `make_unit`.
+
+    Args:
+        shard: The reviews.
+        assignment: The variant.
+        reader: Entry of the model that measures losses, for `fluency.load_reader`; None: no losses.
+        gpus: Number of the job's GPUs.
+
     Attributes:
         tasks: Every review, or sentence, to rewrite.
         rounds: How often a task is asked about at most, while none of its candidates passes.
         schema: Columns of the table of candidates.
-        loss_per_word: Loss of a text in nats, which is measured where it is not None.
+        loss_per_word: text -> its loss in nats; None where it is not measured.
     """
 
     tasks: Sequence[Task]
     rounds: int
     schema: ClassVar[Mapping[str, Any]]
-    loss_per_word: LossPerWord | None = None
+    loss_per_word: Callable[[str], float] | None = None
 
-    def __init__(self, shard: Shard, assignment: Assignment):
+    def __init__(self, shard: Shard, assignment: Assignment, *, reader: Mapping[str, Any] | None = None, gpus: int = 0):
         self.shard, self.assignment = shard, assignment
 
     @abstractmethod
@@ -123,14 +172,12 @@ def rewrite_with_llm(unit: Unit, score: Score | None) -> dict[str, pl.DataFrame]
         and reason is null if the candidate passed. And those of the unit.
 
     Raises:
-        HomogenizationError: reviews got no answer (the answers to all other requests are stored first), or no request
-            can succeed.
+        HomogenizationError: as `ask_in_rounds`.
     """
     variant, author, reviews = unit.assignment.variant, unit.assignment.author, unit.shard.reviews
 
     def judge(proposals: Sequence[Proposal]) -> list[Candidate]:
-        candidates, originals = [unit.judged(one) for one in proposals], [one.task.text for one in proposals]
-        return scored(candidates, originals, score, unit.loss_per_word, unit.assignment.filters["min_f1"])
+        return _measured(unit, [unit.judged(one) for one in proposals], [one.task.text for one in proposals], score)
 
     asked = ask_in_rounds(author, unit.tasks, unit.requests, judge, rounds=unit.rounds, n_reviews=len(reviews))
     judged = {task: [candidate for _, candidate in of_task] for task, of_task in asked.items()}
@@ -143,7 +190,7 @@ def rewrite_with_llm(unit: Unit, score: Score | None) -> dict[str, pl.DataFrame]
         for task, of_task in asked.items()
         for number, (request, candidate) in enumerate(of_task)
     ]
-    _report([candidate for of_task in judged.values() for candidate in of_task], len(rewritten), len(reviews), author)
+    _report([candidate["reason"] for candidate in candidates], len(rewritten), len(reviews), author)
     return {
         "variant": variant_table(variant, reviews, rewritten),
         "candidates": pl.DataFrame(candidates, unit.schema),
@@ -151,11 +198,28 @@ def rewrite_with_llm(unit: Unit, score: Score | None) -> dict[str, pl.DataFrame]
     }
 
 
-def _report(candidates: Sequence[Candidate], n_rewritten: int, n_reviews: int, author: Author) -> None:
+def _measured(
+    unit: Unit, candidates: Sequence[Candidate], originals: Sequence[str], score: Score | None
+) -> list[Candidate]:
+    """The candidates; those that passed are measured against what they are offered for, and judged by F1."""
+    ahead = [number for number, candidate in enumerate(candidates) if candidate.reason is None]
+    texts, min_f1 = [candidates[number].text for number in ahead], unit.assignment.filters["min_f1"]
+    scores = score(texts, [originals[number] for number in ahead]) if score else [None] * len(ahead)
+    losses = {text: unit.loss_per_word(text) for text in texts} if unit.loss_per_word else {}
+    found = list(candidates)
+    for number, text, row in zip(ahead, texts, scores, strict=True):
+        triple = None if row is None else tuple(map(float, row))
+        is_unlike = min_f1 is not None and triple is not None and not triple[2] >= min_f1
+        reason = "similarity" if is_unlike else None
+        found[number] = replace(candidates[number], scores=triple, loss_per_word=losses.get(text), reason=reason)
+    return found
+
+
+def _report(reasons: Sequence[str | None], n_rewritten: int, n_reviews: int, author: Author) -> None:
     """Log how many reviews were rewritten, and the reasons for refusals; warn where none was."""
-    refused = Counter(candidate.reason for candidate in candidates if candidate.reason is not None)
-    reasons = ", ".join(f"{reason} {count}" for reason, count in refused.most_common()) or "none"
-    logger.info("%d of %d reviews were rewritten; refused candidates: %s", n_rewritten, n_reviews, reasons)
+    refused = Counter(reason for reason in reasons if reason is not None)
+    told = ", ".join(f"{reason} {count}" for reason, count in refused.most_common()) or "none"
+    logger.info("%d of %d reviews were rewritten; refused candidates: %s", n_rewritten, n_reviews, told)
     if n_rewritten == 0:
         logger.warning(
             "rewriting: none of the %d reviews of this shard was rewritten; refused: %s. The shard goes on without "
@@ -163,6 +227,6 @@ def _report(candidates: Sequence[Candidate], n_rewritten: int, n_reviews: int, a
             "under 'rewriting', raise its 'candidates' or the writer's max_new_tokens (truncated), edit the prompt, or "
             "use a more able writer.",
             n_reviews,
-            reasons,
+            told,
             author.store.folder,
         )

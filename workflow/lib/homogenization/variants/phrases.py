@@ -1,12 +1,13 @@
 """Key phrases of a review, and their positions in their sentences."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.sentences import folded, word_spans, words
+from homogenization.corpus.sentences import Chunk, folded, is_stop_word, word_spans, words
 from homogenization.variants.schemas import VARIANT_SCHEMA
 
 
@@ -44,6 +45,23 @@ class Placement:
 def term_of(text: str) -> str:
     """The folded words of a text, as in `Phrase.term`."""
     return " ".join(words(text))
+
+
+def literal_phrase(text: str, sentence: int, run: Sequence[Chunk]) -> Phrase | None:
+    """The words of neighbouring chunks of a sentence as a phrase that may be key.
+
+    None where a chunk is not a single word, where punctuation stands between two, or where the first or the last word
+    is a stop word or a bare number.
+    """
+    if any(chunk.n_words != 1 for chunk in run):
+        return None
+    if not all(one.is_open_behind and other.is_open_before for one, other in pairwise(run)):
+        return None
+    edges = [word_spans(text, chunk.core_start, chunk.core_end)[0] for chunk in (run[0], run[-1])]
+    if any(is_stop_word(folded(text[slice(*word)])) for word in edges):
+        return None
+    start, end = edges[0][0], edges[1][1]
+    return Phrase(term_of(text[start:end]), sentence, start, end)
 
 
 def overlap(one: Any, other: Any) -> bool:

@@ -4,15 +4,14 @@ import logging
 from collections.abc import Sequence
 from random import Random
 
+import numpy as np
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
-from homogenization.run.errors import HomogenizationError
 from homogenization.variants.atoms import names_in
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.matching import others_like
 from homogenization.variants.phrases import (
     Phrase,
     Placement,
@@ -22,7 +21,11 @@ from homogenization.variants.phrases import (
     variant_table,
 )
 from homogenization.variants.positions import POSITIONS, inward
-from homogenization.variants.rearrangement import draft_of, rearranged
+from homogenization.variants.rearrangement import Draft, draft_of, rearranged
+
+# what counts a word of difference in length, in the choice of other phrases, against a difference in position, which
+# is at most 1
+WORD = 0.2
 
 
 def keep_text(text: str, phrases: Sequence[Phrase]) -> tuple[str, list[Placement]]:
@@ -59,36 +62,34 @@ def move_by_rules(
     Returns:
         The rewritten review, with its sentences joined by spaces, and the placement of each constituent that was to
         move, in reading order.
-
-    Raises:
-        HomogenizationError: the position is unknown.
     """
-    if position not in (*POSITIONS, "inward"):
-        allowed = ", ".join((*POSITIONS, "inward"))
-        raise HomogenizationError(f"rewriting: position '{position}' is unknown. Allowed: {allowed}.")
-    moving = moving_phrases(sentences, phrases, which)
     text = sentences[0].text if sentences else ""
+    drafts = _drafts(sentences, moving_phrases(sentences, phrases, which), position)
+    layouts = [draft.layout for draft in drafts]
+    if position == "inward":
+        orders = inward(layouts, POSITIONS[like])
+    else:
+        seeds = [int.from_bytes(seeded_hash(seed, name, number, size=8)) for number in range(len(layouts))]
+        orders = [POSITIONS[position](layout, Random(of)) for layout, of in zip(layouts, seeds, strict=True)]
+    names = names_in(text)
+    rewritten, placements = [], []
+    for sentence, draft, order in zip(sentences, drafts, orders, strict=True):
+        moved, starts = rearranged(text, sentence.span, draft, order, names | sentence.proper_names)
+        rewritten.append(moved)
+        for phrase, start in zip(draft.phrases, starts, strict=True):
+            before = place_in_sentence(text, sentence.span, phrase.start, phrase.term)
+            after = place_in_sentence(moved, (0, len(moved)), start, phrase.term)
+            placements.append(Placement(phrase.term, sentence.number, before, after))
+    return " ".join(rewritten), placements
+
+
+def _drafts(sentences: Sequence[Sentence], moving: Sequence[Phrase], position: str) -> list[Draft]:
+    """The drafts of sentences; places within constituents are looked for where a position avoids them."""
     of_sentence = [[phrase for phrase in moving if phrase.sentence == number] for number in range(len(sentences))]
-    drafts = [
+    return [
         draft_of(sentence, own, sentence.splits() if own and position == "inward" else frozenset())
         for sentence, own in zip(sentences, of_sentence, strict=True)
     ]
-    if position == "inward":
-        orders = inward([draft.layout for draft in drafts], POSITIONS[like])
-    else:
-        randoms = [Random(int.from_bytes(seeded_hash(seed, name, number, size=8))) for number in range(len(drafts))]
-        orders = [POSITIONS[position](draft.layout, random) for draft, random in zip(drafts, randoms, strict=True)]
-    names = names_in(text)
-    rewritten, placements = [], []
-    for number, (draft, order) in enumerate(zip(drafts, orders, strict=True)):
-        span = sentences[number].span
-        sentence, starts = rearranged(text, span, draft, order, names | sentences[number].proper_names)
-        rewritten.append(sentence)
-        for phrase, start in zip(draft.phrases, starts, strict=True):
-            before = place_in_sentence(text, span, phrase.start, phrase.term)
-            after = place_in_sentence(sentence, (0, len(sentence)), start, phrase.term)
-            placements.append(Placement(phrase.term, number, before, after))
-    return " ".join(rewritten), placements
 
 
 def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], which: str) -> list[Phrase]:
@@ -167,3 +168,46 @@ def rewrite_reviews(
         level = logging.INFO if len(made) - n_same >= LEAST_SHARE * len(made) else logging.WARNING
         logging.log(level, "%s: %d of %d texts are as the original. %s.", variant, n_same, len(made), MORE_CHANGE)
     return variant_table(variant, reviews, made)
+
+
+def others_like(
+    keys: Sequence[Phrase], places: Sequence[float], pool: Sequence[Phrase], at: Sequence[float]
+) -> list[Phrase]:
+    """Choose a phrase of `pool` for each key phrase, so that length and position differ least in sum.
+
+    The assignment is optimal (Kuhn 1955). Where two chosen phrases overlap, the one that fits worse is chosen again
+    from what is left.
+
+    Args:
+        keys: The key phrases of a review.
+        places: Position of each in its sentence, from 0 to 1.
+        pool: Phrases that overlap no key phrase, but may overlap one another.
+        at: Position of each of them.
+
+    Returns:
+        Phrases in reading order, without overlaps: as many as `keys`, or fewer where the review has no more.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    chosen: list[Phrase] = []
+    waiting, free = list(range(len(keys))), list(range(len(pool)))
+    cost = np.array(
+        [
+            [
+                abs(place - there) + WORD * abs(len(key.term.split()) - len(other.term.split()))
+                for other, there in zip(pool, at, strict=True)
+            ]
+            for key, place in zip(keys, places, strict=True)
+        ]
+    ).reshape(len(keys), len(pool))
+    while waiting and free:
+        matched = zip(*linear_sum_assignment(cost[np.ix_(waiting, free)]), strict=True)
+        ranked = sorted(matched, key=lambda pair: (cost[waiting[pair[0]], free[pair[1]]], pair))
+        settled = []
+        for row, column in ranked:
+            if not any(overlap(pool[free[column]], other) for other in chosen):
+                chosen.append(pool[free[column]])
+                settled.append(row)
+        waiting = [key for row, key in enumerate(waiting) if row not in settled]
+        free = [number for number in free if not any(overlap(pool[number], other) for other in chosen)]
+    return sorted(chosen, key=lambda phrase: phrase.start)

@@ -146,16 +146,3 @@ def _load_as_models_are(encoder: Any, folder: Path) -> None:
 
 # To add a scorer, write a function (frequencies, n_documents, weights) -> Scorer and put it here
 SCORERS: dict[str, Callable[..., Scorer]] = {"tfidf": tfidf_scorer, "keybert": keybert_scorer}
-
-
-def make_scorer(
-    name: str, frequencies: pl.DataFrame, n_documents: int, weights: Mapping[str, Any] | None = None
-) -> Scorer:
-    """Make the scorer `name` for a corpus.
-
-    Raises:
-        HomogenizationError: there is no scorer of that name.
-    """
-    if name not in SCORERS:
-        raise HomogenizationError(f"keyphrases: scorer '{name}' is unknown. Allowed: {', '.join(SCORERS)}.")
-    return SCORERS[name](frequencies, n_documents, weights)

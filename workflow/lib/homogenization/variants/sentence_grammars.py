@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from homogenization.corpus.sentences import BRACKETS, chunks, words
+from homogenization.corpus.sentences import BRACKETS, chunks, starts, words
 
 STOPS = ".!?…"
 _CLOSERS = frozenset('"' + "".join(pair[1] for pair in BRACKETS))
@@ -104,10 +104,10 @@ def grammars(frame: Frame, position: str | None, beginnings: Sequence[Beginning]
     parts = _Parts(frame)
     stop = escaped(frame.stop)
     if position == "front":
-        starts = [f"{parts.determined_first} (?:{_VERBS})", f"{parts.determined_first},?"]
+        begun = [f"{parts.determined_first} (?:{_VERBS})", f"{parts.determined_first},?"]
         if frame.lead:
-            starts.insert(0, f"{parts.own_lead} {parts.phrase},")
-        return [f"{start}{parts.more(0)} {parts.word}{stop}" for start in starts]
+            begun.insert(0, f"{parts.own_lead} {parts.phrase},")
+        return [f"{start}{parts.more(0)} {parts.word}{stop}" for start in begun]
     if position == "end":
         return [f"{head} {parts.phrase}{stop}" for head in (*map(parts.linked, beginnings), parts.head(1))]
     if position == "inward":
@@ -120,9 +120,9 @@ def grammars(frame: Frame, position: str | None, beginnings: Sequence[Beginning]
 
 def place_of(term: str, text: str) -> tuple[int, int] | None:
     """Words of `text` before and behind the folded phrase `term`; None unless the phrase stands there once."""
-    of_text, of_term = words(text), term.split()
-    starts = [at for at in range(len(of_text)) if of_text[at : at + len(of_term)] == of_term]
-    return (starts[0], len(of_text) - starts[0] - len(of_term)) if len(starts) == 1 else None
+    of_text = words(text)
+    at = starts(of_text, term)
+    return (at[0], len(of_text) - at[0] - len(term.split())) if len(at) == 1 else None
 
 
 def is_at(position: str | None, term: str, text: str, own_lead: str = "") -> bool:
@@ -150,7 +150,7 @@ def is_at(position: str | None, term: str, text: str, own_lead: str = "") -> boo
 
 
 def is_balanced(text: str) -> bool:
-    """Whether as many brackets and quotes of each kind open in `text` as close."""
+    """Whether as many brackets and quotes of each kind open in `text` as close, in whatever order."""
     return text.count('"') % 2 == 0 and all(text.count(first) == text.count(last) for first, last in BRACKETS)
 
 
@@ -185,8 +185,8 @@ class _Parts:
         self.own_lead = escaped(self._as_first(frame.lead))
         own = re.findall(rf"(?:^|\s)({'|'.join(DETERMINERS)})\s+{re.escape(frame.phrase)}", core, re.IGNORECASE)
         determiners = dict.fromkeys([*map(str.lower, own), *([] if _is_name(frame) else ["the"])])
-        starts = [self.phrase_first, *(f"{self._as_first(one)} {self.phrase}" for one in determiners)]
-        self.determined_first = f"(?:{'|'.join(starts)})"
+        begun = [self.phrase_first, *(f"{self._as_first(one)} {self.phrase}" for one in determiners)]
+        self.determined_first = f"(?:{'|'.join(begun)})"
         self._determined = f"(?: (?:{'|'.join(determiners)}))?" if determiners else ""
 
     def more(self, least: int, written: int = 0) -> str:

@@ -93,13 +93,8 @@ class OpenAIWriter:
 
         Raises:
             HomogenizationError: the server refuses requests of this kind; results of requests under way are yielded
-                first. Or a request has a regular expression, and the writer has no dialect for it.
+                first.
         """
-        if self._dialect is None and any(request.regex is not None for request in requests):
-            raise HomogenizationError(
-                "writers: these answers have to match a regular expression, and how the server takes one is not said. "
-                f"Set regex_dialect to one of {', '.join(REGEX_DIALECTS)}, or take another backend."
-            )
         refusal = None
         pool = ThreadPoolExecutor(self._connections)
         try:

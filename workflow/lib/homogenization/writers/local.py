@@ -94,16 +94,11 @@ class LocalWriter:
         When memory runs out, the batch size is halved for all remaining requests, whose prompts are longer.
 
         Raises:
-            HomogenizationError: the model can't be loaded, its chat template refuses the messages, or the regular
-                expression of a request can't be enforced.
+            HomogenizationError: the model can't be loaded, its chat template refuses the messages, or llguidance can't
+                read the regular expression of a request.
         """
         if not requests:
             return
-        if self.parameters["structured_output"] == "none" and any(request.regex is not None for request in requests):
-            raise HomogenizationError(
-                "writers: structured_output is 'none', and these answers have to match a regular expression, which "
-                "only a grammar enforces. Set structured_output: json_schema for this writer."
-            )
         prompts = [self._model.token_ids(request.messages) for request in requests]
         longest = self._model.context - self.parameters["max_new_tokens"]
         for number, prompt in enumerate(prompts):

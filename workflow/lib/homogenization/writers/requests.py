@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import polars as pl
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 # of JSON in the grammars of llguidance: without this limit, a small model can repeat white space for ever
 WHITE_SPACE = {"whitespace_pattern": r"[ \n]?"}
@@ -24,9 +25,6 @@ class Request:
         candidate: Number of the answer among several to the same messages, from 0; it is part of the seed.
         regex: Regular expression that the whole answer has to match; None where `schema` is given. It holds what
             Python and all backends read alike: no anchors, no look-around, no back-references.
-
-    Raises:
-        ValueError: neither schema nor regex is given, or both are.
     """
 
     name: str
@@ -34,10 +32,6 @@ class Request:
     schema: dict[str, Any] | None
     candidate: int
     regex: str | None = None
-
-    def __post_init__(self) -> None:
-        if (self.schema is None) == (self.regex is None):
-            raise ValueError(f"request {self.name}: one of schema and regex, got {self.schema!r} and {self.regex!r}")
 
     @property
     def form(self) -> dict[str, Any]:
@@ -71,6 +65,25 @@ class Completion:
     text: str
     finish_reason: str
     usage: dict[str, Any]
+
+
+def _without_titles(schema: dict[str, Any]) -> None:
+    for part in (schema, *schema["properties"].values()):
+        del part["title"]
+
+
+class Answer(BaseModel):
+    """An answer in JSON: `model_json_schema` is what a request asks for, and no other key is taken."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_without_titles)
+
+    @classmethod
+    def read(cls, completion: Completion) -> Self | None:
+        """The answer in a completion; None where it is malformed."""
+        try:
+            return cls.model_validate_json(completion.text)
+        except ValidationError:
+            return None
 
 
 @dataclass(frozen=True)

