@@ -20,31 +20,34 @@ def test_no_rule_reaches_how_jobs_run_or_what_configures_them(name):
     assert within(modules_of(name), "run", "config") == set()
 
 
-def test_a_download_does_not_clean():
-    assert modules_of("download_corpus").isdisjoint({"corpus.sentences", "corpus.cleaning", "corpus.sampling"})
-
-
-def test_the_count_of_refusals_needs_no_writer_and_no_rule_of_rewriting():
-    modules = modules_of("tabulate_rewriting")
-    assert within(modules, "writers", "models") == set()
-    assert modules.isdisjoint(
-        {
-            f"variants.{name}"
-            for name in ("rules", "atoms", "positions", "similarity", "llm_rewriting", "llm_keyphrases")
-        }
-    )
+@pytest.mark.parametrize(
+    ("rule", "packages", "modules"),
+    [
+        ("download_corpus", [], "corpus.sentences corpus.cleaning corpus.sampling"),
+        (
+            "tabulate_rewriting",
+            ["writers", "models"],
+            "variants.rules variants.atoms variants.positions variants.similarity variants.llm_rewriting "
+            "variants.llm_keyphrases",
+        ),
+        (
+            "correlate_first_token",
+            ["measures"],
+            "metrics.spectral metrics.geometry metrics.attention metrics.catalogue",
+        ),
+    ],
+)
+def test_a_rule_does_not_need(rule, packages, modules):
+    """A download does not clean, a count of refusals needs no writer, a correlation no formula of a metric."""
+    reached = modules_of(rule)
+    assert within(reached, *packages) == set()
+    assert reached.isdisjoint(modules.split())
 
 
 def test_the_figure_of_sensitivity_needs_the_names_of_causes_alone():
     modules = modules_of("plot_sensitivity")
     names = {f"names.{name}" for name in ("columns", "numbers", "verdicts")}
     assert modules - within(modules, "figures") <= {"statistics.causes"} | names
-
-
-def test_a_correlation_needs_no_formula_of_a_metric():
-    modules = modules_of("correlate_first_token")
-    assert modules.isdisjoint({"metrics.spectral", "metrics.geometry", "metrics.attention", "metrics.catalogue"})
-    assert within(modules, "measures") == set()
 
 
 @pytest.mark.parametrize("backend", ["local", "endpoint"])

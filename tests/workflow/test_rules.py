@@ -64,11 +64,10 @@ def test_every_rule_keeps_the_house_rules(rule):
         assert rule.resources["_cores"].raw == 1
         assert rule.ruleinfo.threads is None, "1 is the default"
     assert ("gpu" in rule.resources) == (rule.name in ON_A_GPU)
-
-
-@pytest.mark.parametrize("rule", RULES.values(), ids=str)
-def test_the_code_of_a_rule_is_that_of_its_script_and_of_the_module_it_names(rule):
     assert value_of(rule.params.code) == code_hash(script_of(rule), *named_modules(rule))
+    for name, default in (("mem_mb", 4000), ("runtime", 60)):
+        asked = rule.resources[name].raw if name in rule.resources else None
+        assert asked != default, f"{name} is the default of the profiles for each attempt"
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=str)
@@ -93,27 +92,15 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.params.get("module")], ids=str)
-def test_a_module_that_makes_tables_names_their_schemas(rule):
+def test_a_module_that_makes_tables_names_their_schemas_and_one_bears_the_name_of_its_rule(rule):
     module = import_module(f"homogenization.{named_modules(rule)[0]}")
     package, name = named_modules(rule)[0].split(".")
     if package == "measures":
         assert len(class_of(name).schemas) == len(rule.output)
     elif hasattr(module, "tabulate"):
         assert len(module.SCHEMAS) == len(rule.output)
-
-
-@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if str(rule).startswith("tabulate_")], ids=str)
-def test_a_tabulation_makes_the_table_of_its_name(rule):
-    made = {Path(str(output)).name for output in rule.output}
-    assert rule.name.removeprefix("tabulate_") in {Path(name).stem for name in made}
-
-
-def test_rules_without_resources_of_their_own_leave_memory_and_time_to_the_profiles():
-    """4000 MB and 60 minutes for each attempt."""
-    for rule in RULES.values():
-        for name, default in (("mem_mb", 4000), ("runtime", 60)):
-            asked = rule.resources[name].raw if name in rule.resources else None
-            assert asked != default, f"{rule}: {name} is the default"
+    if rule.name.startswith("tabulate_"):
+        assert rule.name.removeprefix("tabulate_") in {Path(str(output)).stem for output in rule.output}
 
 
 def test_cached_rules_name_their_wildcards_in_params():
@@ -136,22 +123,15 @@ def test_every_script_has_its_rule():
     assert {path.stem for path in SCRIPTS.glob("*.py")} == {script_of(rule).stem for rule in RULES.values()}
 
 
-def test_scripts_never_touch_the_configuration():
-    for script in SCRIPTS.glob("*.py"):
-        assert "snakemake.config" not in script.read_text(), script.name
-
-
-def test_a_script_ends_with_its_job():
+@pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.py")), ids=lambda script: script.stem)
+def test_a_script_ends_with_its_job_and_never_touches_the_configuration(script):
     """A job ends its process: what stood after it would never run, and what it opened first would never be closed."""
-    for script in SCRIPTS.glob("*.py"):
-        last = ast.parse(script.read_text()).body[-1]
-        assert isinstance(last, ast.With), script.name
-        assert ast.unparse(last.items[0].context_expr) == "job(snakemake)", script.name
-
-
-def test_nobody_silences_the_linter_on_what_a_script_gets():
-    for path in (*ROOT.glob("workflow/**/*.py"), *ROOT.glob("workflow/**/*.smk"), ROOT / "Snakefile"):
-        assert "noqa: F821" not in path.read_text(), path
+    text = script.read_text()
+    assert "snakemake.config" not in text
+    assert "noqa: F821" not in text, "the linter knows what a script gets"
+    last = ast.parse(text).body[-1]
+    assert isinstance(last, ast.With)
+    assert ast.unparse(last.items[0].context_expr) == "job(snakemake)"
 
 
 def test_rule_files_and_scripts_are_short():

@@ -153,8 +153,7 @@ rule plan_extraction:
         ],
         states=STUDY.states.params(),
         works={name: STUDY.works_of(name) for name in STUDY.models},
-        interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
-        consequences={name: STUDY.consequence_costs(name) for name in STUDY.models},
+        readings={name: STUDY.planned_readings(name) for name in STUDY.models},
         training=STUDY.planned_training,
         timed=TIMED,
     script:

@@ -1,14 +1,13 @@
 """Claims as data: what is read of them, and every mistake that ends a run before it begins."""
 
-import copy
 from pathlib import Path
 
 import pytest
 import yaml
 
-from conftest import ROOT, SMALL
+from configured import study_of
+from conftest import ROOT
 from homogenization.config.claims import load_claims
-from homogenization.config.study import load_study
 from homogenization.run.errors import HomogenizationError
 
 LEVEL = {"level": {"metric": "cosine_anisotropy"}, "above": 0.5}
@@ -52,12 +51,13 @@ def test_what_is_left_out_has_its_defaults(write):
 
 def test_several_layers_and_conventions_have_a_verdict_each(write):
     level = {"metric": "cosine_anisotropy", "layers": ["middle", "output"]}
-    claims = load_claims(write({"level": level, "above": 0.5, "conventions": ["raw", "thesis"]}))
+    claims = load_claims(write({"level": level, "above": 0.5, "conventions": ["raw", "thesis"]}, CONTRAST))
     assert [(claim["claim"], claim["convention"], claim["layers"]) for claim in claims] == [
         ("claim0", "raw", "middle"),
         ("claim0-output", "raw", "output"),
         ("claim0-thesis", "thesis", "middle"),
         ("claim0-output-thesis", "thesis", "output"),
+        ("claim1", "raw", "all"),
     ]
 
 
@@ -152,25 +152,19 @@ def test_a_file_that_holds_no_claims(tmp_path, content, said):
         load_claims(tmp_path / "claims.yaml")
 
 
-def config_of(**changes):
-    raw = copy.deepcopy(SMALL) | {"claims": str(ROOT / "config/claims.yaml")}
-    raw["corpus"]["source"] = str(ROOT / raw["corpus"]["source"])
-    return load_study(raw | changes)
-
-
 def test_a_mistake_in_claims_is_one_in_the_configuration(write):
     with pytest.raises(HomogenizationError, match=r"(?s)claims: .*claim0: level.metric: unknown name 'rank'"):
-        config_of(claims=write({"level": {"metric": "rank"}, "above": 0}))
+        study_of(claims=write({"level": {"metric": "rank"}, "above": 0}))
 
 
 def test_claims_of_several_files_have_names_of_their_own(write, tmp_path):
     first = write(LEVEL)
     second = tmp_path / "more.yaml"
     second.write_text(Path(first).read_text().replace("claim0", "another"))
-    names = [claim["claim"] for claim in config_of(claims=[first, str(second)]).judged_claims]
+    names = [claim["claim"] for claim in study_of(claims=[first, str(second)]).judged_claims]
     assert names == ["claim0", "another"]
     with pytest.raises(HomogenizationError, match=r"claims: .*claim0: stands in another file too"):
-        config_of(claims=[first, first])
+        study_of(claims=[first, first])
 
 
 VARIANTS = {
@@ -197,51 +191,9 @@ VARIANTS = {
 def test_a_control_is_that_of_the_variant(write, variant, role, control):
     contrast = {"metric": "stable_rank", "variant": variant, "minus": f"{role} control"}
     claims = write({"contrast": contrast, "below": 0})
-    assert config_of(variants=VARIANTS, claims=claims).judged_claims[0]["minus"] == control
+    assert study_of(variants=VARIANTS, claims=claims).judged_claims[0]["minus"] == control
 
 
-def test_a_claim_in_both_conventions_is_two(write):
-    claims = load_claims(write(LEVEL | {"conventions": ["raw", "thesis"]}, CONTRAST))
-    assert [(claim["claim"], claim["convention"]) for claim in claims] == [
-        ("claim0", "raw"),
-        ("claim0-thesis", "thesis"),
-        ("claim1", "raw"),
-    ]
+def test_the_name_of_a_convention_is_taken(write):
     with pytest.raises(HomogenizationError, match="claim0-thesis: stands twice"):
         load_claims(write(LEVEL | {"conventions": ["thesis"]}, LEVEL | {"claim": "claim0-thesis"}))
-
-
-@pytest.mark.parametrize(
-    ("contrasts", "said"),
-    [
-        ({"pairs": [["front", "orginal"]]}, "'orginal' is not among variants (did you mean 'original'?)"),
-        ({"pairs": [["front", "front"]]}, "is no pair of two variants"),
-        ({"pairs": [["front", "original"], ["front", "original"]]}, "a pair stands twice"),
-        ({"metrics": ["stable_rank"]}, "['stable_rank'] are not among the computed 'metrics'"),
-        ({"metrics": ["stabel_rank"]}, "did you mean 'stable_rank'?"),
-        ({"confidence": 95}, "contrasts.confidence"),
-    ],
-)
-def test_contrasts_of_what_is_not_there(contrasts, said):
-    with pytest.raises(HomogenizationError) as raised:
-        config_of(contrasts=contrasts)
-    assert said in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("components", "said"),
-    [({"models": ["tyny"]}, "did you mean 'tiny'?"), ({"variants": ["end"]}, "'end' is not among variants")],
-)
-def test_components_of_what_is_not_there(components, said):
-    with pytest.raises(HomogenizationError) as raised:
-        config_of(components=components)
-    assert said in str(raised.value)
-
-
-def test_contrasts_leave_out_what_grows_with_the_number_of_tokens():
-    metrics = ["effective_rank", "normalized_effective_rank", "first_token_norm", "early_attention_share"]
-    assert config_of(metrics=metrics).contrasted_metrics == ["early_attention_share", "normalized_effective_rank"]
-    assert config_of(metrics=[*metrics, "n_tokens"]).contrasted_metrics[1] == "n_tokens"
-    assert config_of(metrics=metrics, contrasts={"metrics": ["effective_rank"]}).contrasted_metrics == [
-        "effective_rank"
-    ]

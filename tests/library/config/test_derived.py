@@ -1,15 +1,13 @@
 """What follows from a configuration: shards, jobs, metrics, contrasts; and what rules track of it."""
 
-import copy
-
 import pytest
 
-from conftest import ROOT, SMALL
-from homogenization.config.study import Study, load_study
+from configured import ENDPOINT, study_of
+from conftest import SMALL
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
 
-PARAPHRASE = {"rewriter": "llm", "writer": "served", "prompt": str(ROOT / "config/prompts/paraphrase.yaml")}
+PARAPHRASE = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/paraphrase.yaml"}
 VARIANTS = {
     "scattered": {"rewriter": "rules", "position": "scattered"},
     "original": {"rewriter": "none"},
@@ -19,19 +17,12 @@ VARIANTS = {
 MODELS = {"b": {"weights": {"hub": "a/b"}}, "a": {"weights": {"hub": "a/a"}}}
 
 
-def study_of(**changes) -> Study:
-    raw = copy.deepcopy(SMALL) | {"writers": {"served": {"backend": "openai", "model": "m"}}}
-    raw["corpus"] |= {"source": str(ROOT / "config/reviews.jsonl")} | changes.pop("corpus", {})
-    raw["claims"] = str(ROOT / "config/claims.yaml")
-    return load_study(raw | changes)
-
-
 @pytest.mark.parametrize(
     ("n_reviews", "shard_size", "ranks"),
     [(12, 6, [(0, 6), (6, 12)]), (13, 6, [(0, 6), (6, 12), (12, 13)]), (5, 50, [(0, 5)])],
 )
 def test_shards_hold_all_reviews_once(n_reviews, shard_size, ranks):
-    study = study_of(corpus={"n_reviews": n_reviews, "shard_size": shard_size})
+    study = study_of({"corpus.n_reviews": n_reviews, "corpus.shard_size": shard_size})
     assert study.shards == [f"{number:03d}" for number in range(len(ranks))]
     assert [study.ranks(shard) for shard in study.shards] == ranks
 
@@ -59,12 +50,13 @@ def test_tokens_of_what_is_yet_to_be_written_are_counted_by_the_original():
         assert counted_as == ("original" if variant == "paraphrase" else variant)
 
 
-def test_blocks_are_taken_apart_of_the_models_and_variants_that_are_named():
-    every = study_of(variants=VARIANTS, models=MODELS, components={"variants": ["front"]})
-    assert every.component_jobs == [(model, "front", shard) for model in "ab" for shard in ("000", "001")]
-    one = study_of(variants=VARIANTS, models=MODELS, components={"models": ["b"]})
-    assert one.component_jobs == [("b", "original", "000"), ("b", "original", "001")]
-    assert study_of(components=None).component_jobs == []
+def test_a_section_is_of_the_models_and_variants_that_it_names():
+    named = {"components": {"variants": ["front"]}, "positional": {"models": ["b"], "variants": ["front"]}}
+    study = study_of(variants=VARIANTS, models=MODELS, **named)
+    assert study.component_jobs == [(model, "front", shard) for model in "ab" for shard in ("000", "001")]
+    assert study.positional_jobs == [("b", "front", "000"), ("b", "front", "001")]
+    without = study_of(components=None, positional=None)
+    assert without.component_jobs == without.positional_jobs == []
 
 
 def test_variants_are_predicted_where_slopes_and_positions_are_known_of_the_original_and_of_another():
@@ -86,12 +78,6 @@ def test_variants_are_predicted_where_slopes_and_positions_are_known_of_the_orig
         ({}, {"variants": ["front"]}),
     ):
         assert predicted(interventions, positional) == []
-
-
-def test_positions_are_read_of_the_models_and_variants_that_are_named():
-    study = study_of(variants=VARIANTS, models=MODELS, positional={"models": ["b"], "variants": ["front"]})
-    assert study.positional_jobs == [("b", "front", "000"), ("b", "front", "001")]
-    assert study_of(positional=None).positional_jobs == []
 
 
 def test_measures_of_the_variants_that_are_named():
@@ -125,11 +111,11 @@ CONTROLLED = {
     "scattered-other": by_rule("scattered", phrases="other"),
     "end": by_rule("end"),
     "paraphrase": PARAPHRASE,
-    "paraphrase-2": PARAPHRASE | {"prompt": str(ROOT / "config/prompts/front.yaml")},  # the role is taken
+    "paraphrase-2": PARAPHRASE | {"prompt": "config/prompts/front.yaml"},  # the role is taken
     "front-lm": PARAPHRASE | {"position": "front"},
     "front-lm-2": PARAPHRASE | {"position": "front", "writer": "second"},  # has no paraphrase
 }
-WRITERS = {"served": {"backend": "openai", "model": "m"}, "second": {"backend": "openai", "model": "n"}}
+WRITERS = {"served": ENDPOINT, "second": ENDPOINT | {"model": "n"}}
 
 
 def test_a_control_differs_from_its_variant_in_one_respect():
@@ -144,7 +130,7 @@ def test_a_control_differs_from_its_variant_in_one_respect():
 
 def test_controls_of_sentences_are_of_the_same_unit_and_writer():
     sentence = {"rewriter": "llm", "unit": "sentence", "writer": "served"}
-    prompt = {name: str(ROOT / f"config/prompts/sentence-{name}.yaml") for name in ("front", "inward", "paraphrase")}
+    prompt = {name: f"config/prompts/sentence-{name}.yaml" for name in ("front", "inward", "paraphrase")}
     variants = {
         "original": {"rewriter": "none"},
         "front-lm": sentence | {"position": "front", "prompt": prompt["front"]},
@@ -213,16 +199,15 @@ def test_params_are_plain_sorted_and_those_that_are_named():
     study = study_of(states={"layers": [0, -1]})
     assert study.states.params("layers", "dtype") == {"dtype": "auto", "layers": [0, -1]}
     assert list(study.states.params()) == sorted(study.states.params())
-    assert (
-        study_of(variants=VARIANTS).variants["paraphrase"].params() == {"position": None, "unit": "review"} | PARAPHRASE
-    )
+    written = study_of(variants=VARIANTS).variants["paraphrase"]
+    assert written.params() == {"position": None, "unit": "review"} | PARAPHRASE
 
 
 def test_examples_are_chosen_by_a_contrast_of_a_shown_variant_with_controls_at_the_front_if_there_is_one():
     variants = {"aside": {"rewriter": "rules", "position": "scattered"}, **SMALL["variants"]}
     variants |= {"inward": {"rewriter": "rules", "position": "inward", "like": "front"}}
     for order in (list(variants), list(reversed(variants))):
-        study = load_study(SMALL | {"variants": {name: variants[name] for name in order}})
+        study = study_of(variants={name: variants[name] for name in order})
         assert study.example_choice == {
             "variant": "front",
             "minus": "original",
@@ -230,14 +215,14 @@ def test_examples_are_chosen_by_a_contrast_of_a_shown_variant_with_controls_at_t
             "view": "all_tokens",
         }
         assert study.example_variants == ["original", *(name for name in order if name != "original")]
-    named = load_study(SMALL | {"examples": {"contrast": ["original", "front"], "variants": ["front"]}})
+    named = study_of(examples={"contrast": ["original", "front"], "variants": ["front"]})
     assert (named.example_choice["variant"], named.example_choice["minus"]) == ("original", "front")
     edges = variants | {"end": {"rewriter": "rules", "position": "end"}}
     edges |= {"end-inward": {"rewriter": "rules", "position": "inward", "like": "end"}}
-    assert load_study(SMALL | {"variants": edges}).example_choice["variant"] == "front"
-    of_end = load_study(SMALL | {"variants": edges, "examples": {"variants": ["end"]}})
+    assert study_of(variants=edges).example_choice["variant"] == "front"
+    of_end = study_of(variants=edges, examples={"variants": ["end"]})
     assert of_end.example_choice["variant"] == "end"
-    alone = load_study(SMALL | {"variants": {"original": {"rewriter": "none"}}, "positional": None})
+    alone = study_of(variants={"original": {"rewriter": "none"}}, positional=None)
     assert alone.example_choice["variant"] is None
     assert alone.example_variants == ["original"]
-    assert load_study({key: of for key, of in SMALL.items() if key != "examples"}).example_models == []
+    assert study_of(examples=None).example_models == []

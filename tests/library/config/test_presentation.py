@@ -9,8 +9,6 @@ from homogenization.config.presentation import drawn_files, parameters, presenta
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_figures
 
-pytestmark = pytest.mark.usefixtures("in_project")
-
 
 def study(figures=None, **changes):
     return load_study(copy.deepcopy(SMALL) | {"figures": figures or {}} | changes)

@@ -172,8 +172,7 @@ def study():
     params = {
         "states": states,
         "works": {"m": {"states": ["original"], "components": ["original"], "mauve": ["original"]}},
-        "interventions": {"m": {"jobs": [["original", "000", 2, 5]], "backward": 4}},
-        "consequences": {"m": {"jobs": [], "backward": 0}},
+        "readings": {"m": {"interventions": {"jobs": [["original", "000", 2, 5]], "backward": 4}}},
         "training": {"m": {"steps": 10, "batch_size": 4, "max_tokens": 20, "snapshots": 2}},
     }
     return [(MODEL | {"token_budget": 64}, NETWORK, counts)], params

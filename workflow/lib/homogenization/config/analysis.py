@@ -2,24 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 
 from homogenization.config.claims import load_all_claims
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.names.consequences import PERTURBATIONS
-from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import ExpandedPath, Section, lies_here, one_of, pairs_of, refused, without_nulls
-
-
-def _readable_claims(paths: list[str] | None, info: ValidationInfo) -> list[str] | None:
-    """`paths`, after a check that the files hold valid claims."""
-    try:
-        load_all_claims(paths if paths and lies_here(info) else [])
-    except HomogenizationError as error:
-        raise ValueError(str(error)) from None
-    return paths
+from homogenization.run.sections import ExpandedPath, Section, one_of, pairs_of, readable, refused, without_nulls
 
 
 def _with_the_original(why: str) -> Any:
@@ -32,7 +22,7 @@ _STRING = {"type": "string"}
 ClaimsFiles = Annotated[
     list[ExpandedPath] | None,
     BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
-    AfterValidator(_readable_claims),
+    AfterValidator(readable(load_all_claims)),
     WithJsonSchema({"anyOf": [_STRING, {"type": "array", "items": _STRING}, {"type": "null"}]}),
 ]
 

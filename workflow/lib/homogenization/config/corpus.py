@@ -13,7 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.regular_files import kind_of_special, open_regular
-from homogenization.run.sections import ExpandedPath, Section, lies_here
+from homogenization.run.sections import ExpandedPath, Section, lies_here, readable, refused
 
 _MOST_SHARDS = 10_000
 _ROWS = 1000  # rows that are looked at
@@ -92,19 +92,17 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
             )
         return shard_size
 
+    _columns = model_validator(mode="after")(
+        refused(
+            lambda corpus: corpus.label_column == corpus.text_column,
+            "text_column and label_column are both {0.text_column!r}; without labels, set label_column: null",
+        )
+    )
+
     @model_validator(mode="after")
     def columns_exist(self, info: ValidationInfo) -> Self:
-        """Text and label stand in columns of their own; a local file can be read and has them."""
-        if self.label_column == self.text_column:
-            raise ValueError(
-                f"text_column and label_column are both {self.text_column!r}; without labels, set label_column: null"
-            )
-        if self.is_local and lies_here(info):
-            try:
-                _check_columns(self.source, self.text_column, self.label_column)
-            except HomogenizationError as error:
-                raise ValueError(str(error).removeprefix("corpus: ")) from None
-        return self
+        """A local file can be read and has the columns."""
+        return readable(_check_columns)(self, info) if self.is_local else self
 
     @property
     def is_local(self) -> bool:
@@ -112,17 +110,19 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
         return is_local(self.source)
 
 
-def _check_columns(source: str, text_column: str, label_column: str | None) -> None:
+def _check_columns(corpus: Corpus) -> None:
     """Refuse a local file that is empty, not UTF-8 or no table with commas, or lacks a column.
 
     A file whose first line is no mapping, such as an array, is left to the job that reads it.
     """
-    columns = _columns(Path(source).expanduser())
+    columns = _columns(Path(corpus.source).expanduser())
     if columns is not None and not columns:
-        raise HomogenizationError(f"corpus: {source} holds no rows. Give a source with reviews.")
-    for key, column in (("text_column", text_column), ("label_column", label_column)):
+        raise HomogenizationError(f"{corpus.source} holds no rows. Give a source with reviews.")
+    for key in ("text_column", "label_column"):
+        column = getattr(corpus, key)
         if columns and column is not None and column not in columns:
-            raise HomogenizationError(missing_column(key, column, source, columns))
+            message = missing_column(key, column, corpus.source, columns)
+            raise HomogenizationError(message.removeprefix("corpus: "))
 
 
 def _lacks_column(source: object, column: str) -> bool:
@@ -146,7 +146,7 @@ def _columns(path: Path) -> list[str] | None:
         try:
             metadata = pyarrow.parquet.read_metadata(path)
         except (OSError, pyarrow.ArrowInvalid) as error:
-            raise HomogenizationError(f"corpus: {path} is no Parquet file ({error}).") from None
+            raise HomogenizationError(f"{path} is no Parquet file ({error}).") from None
         return metadata.schema.to_arrow_schema().names if metadata.num_rows else []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -159,7 +159,7 @@ def _columns(path: Path) -> list[str] | None:
         with path.open("rb") as file:
             encoding = _MARKS.get(file.read(2), "latin1")
         raise HomogenizationError(
-            f"corpus: {path} is not UTF-8 (byte {error.start}: {error.reason}). Convert it: "
+            f"{path} is not UTF-8 (byte {error.start}: {error.reason}). Convert it: "
             f"iconv -f {encoding} -t utf-8 {path} > utf8{kind}"
         ) from None
     if lines and not _is_mapping(lines[0]):
@@ -173,15 +173,15 @@ def _columns_of_csv(path: Path, rows: list[list[str]]) -> list[str]:
     for separator, name in _SEPARATORS.items():
         if len(header) == 1 and separator in header[0]:
             raise HomogenizationError(
-                f"corpus: {path} has {name} between its columns ({header[0]!r}); write commas, or save it as .jsonl"
+                f"{path} has {name} between its columns ({header[0]!r}); write commas, or save it as .jsonl"
             )
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
-        raise HomogenizationError(f"corpus: {path} has the columns {repeated} twice; rename or remove one of each")
+        raise HomogenizationError(f"{path} has the columns {repeated} twice; rename or remove one of each")
     for number, row in enumerate(rows[1:] if header else (), 2):
         if len(row) > len(header):
             raise HomogenizationError(
-                f"corpus: {path}: row {number} has {len(row)} cells, and the header {len(header)} "
+                f"{path}: row {number} has {len(row)} cells, and the header {len(header)} "
                 f"({', '.join(header)}). Put a text with commas in double quotes"
             )
     return header

@@ -230,19 +230,20 @@ class Study(Keys):
         """Numbers of reviews of the two jobs with which a pilot times each kind of job; none without a pilot."""
         return [self.pilot // 4, self.pilot] if self.pilot else []
 
-    def intervention_costs(self, model: str) -> dict[str, Any]:
-        """What the plan has to know of the interventions in a model: its jobs, and numbers of passes of a review."""
+    def planned_readings(self, model: str) -> dict[str, dict[str, Any]]:
+        """What the plan has to know of changed attention in a model, and of what it reads for consequences, by section.
+
+        `jobs` (variant whose tokens are counted, shard, reviews, conditions) and `backward`, passes of a review.
+        """
         chosen = self.interventions
-        jobs = [
+        changed = [
             [variant, shard, self.n_read(shard, chosen), len(chosen.conditions)]
             for name, variant, shard in self.intervention_jobs
             if name == model
         ]
-        return {"jobs": jobs, "backward": chosen.backward_passes if jobs else 0}
-
-    def consequence_costs(self, model: str) -> dict[str, Any]:
-        """The same of what is read for consequences; a perturbed text counts as the original."""
-        return {"jobs": self.reading.planned_jobs(model) if self.reading else [], "backward": 0}
+        planned = {"interventions": {"jobs": changed, "backward": chosen.backward_passes}} if changed else {}
+        read = self.reading.planned_jobs(model) if self.reading else []
+        return planned | ({"consequences": {"jobs": read, "backward": 0}} if read else {})
 
     @property
     def reading(self) -> Reading | None:

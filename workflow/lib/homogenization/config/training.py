@@ -294,12 +294,8 @@ def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
 
 def arms_of(models: Mapping[str, Any]) -> list[list[Any]]:
     """[model, arm, seed, step] of every single model that is trained, sorted; each arm's models belong together."""
-    return sorted([name, weights.arm, weights.seed, weights.step] for name, weights in _arms(models).items())
-
-
-def _arms(models: Mapping[str, Any]) -> dict[str, Any]:
-    """The weights of single models that are trained, by name."""
-    return {name: model.weights for name, model in models.items() if isinstance(model.weights, _Arm)}
+    trained = [(name, model.weights) for name, model in models.items() if isinstance(model.weights, _Arm)]
+    return sorted([name, weights.arm, weights.seed, weights.step] for name, weights in trained)
 
 
 def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> None:
@@ -308,28 +304,26 @@ def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> No
     Raises:
         ValueError: a pair is something else.
     """
-    arms = list(dict.fromkeys(arm for _, arm, _, _ in arms_of(models)))
+    steps: dict[str, set[tuple[int, int]]] = {}
+    for _, arm, seed, step in arms_of(models):
+        steps.setdefault(arm, set()).add((seed, step))
     others = [name for name, model in models.items() if not isinstance(model.weights, _Arm)]
     pairs_of("arm")(pairs)
     for pair in pairs:
-        for name, allowed in zip(pair, (arms, [*arms, *others]), strict=True):
+        for name, allowed in zip(pair, (list(steps), [*steps, *others]), strict=True):
             if name not in allowed:
                 there = ", ".join(allowed) or "none; 'weights: {tuned: …}' and '{trained: …}' make arms"
                 raise ValueError(f"no arm is called {name!r}{nearest(name, allowed)}; allowed: {there}")
-        if pair[1] in arms and not set(_runs(models, pair[0])) & set(_runs(models, pair[1])):
+        if pair[1] in steps and not steps[pair[0]] & steps[pair[1]]:
             raise ValueError(f"{list(pair)} share no seed and step; give both the same 'seeds' and 'snapshots'")
 
 
 def pairs_with_their_start(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> list[list[str]]:
     """The pairs whose second is the very model that the arm starts from, before any step."""
     starts = {
-        (weights.arm, name)
-        for weights in _arms(models).values()
-        for name in models
-        if models[name].weights == weights.start
+        (arm, name)
+        for trained, arm, _, _ in arms_of(models)
+        for name, model in models.items()
+        if model.weights == models[trained].weights.start
     }
     return [list(pair) for pair in pairs if tuple(pair) in starts]
-
-
-def _runs(models: Mapping[str, Any], arm: str) -> list[tuple[int, int]]:
-    return [(seed, step) for _, name, seed, step in arms_of(models) if name == arm]

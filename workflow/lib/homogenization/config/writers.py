@@ -1,16 +1,14 @@
 """The part of the configuration on language models that write: which they are, and how they are asked."""
 
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.models.dtypes import Dtype
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import secrets_of
-from homogenization.run.sections import ExpandedPath, Option, lies_here, without_nulls
+from homogenization.run.sections import ExpandedPath, Option, readable, without_nulls
 from homogenization.writers.prompts import load_prompt
 
 
@@ -138,14 +136,4 @@ def _without_llamacpp(given: Any) -> Any:
 AnyWriter = Annotated[LocalWriter | EndpointWriter, Field(discriminator="backend"), BeforeValidator(_without_llamacpp)]
 
 
-def _readable_prompt(path: str, info: ValidationInfo) -> str:
-    """`path`, after a check that its file holds a prompt."""
-    try:
-        if lies_here(info):
-            load_prompt(Path(path))
-    except HomogenizationError as error:
-        raise ValueError(str(error)) from None
-    return path
-
-
-Prompt = Annotated[ExpandedPath, AfterValidator(_readable_prompt)]
+Prompt = Annotated[ExpandedPath, AfterValidator(readable(load_prompt))]

@@ -43,7 +43,6 @@ WORKS_SCHEMA = {
     "hours": pl.Float64,  #: h, over all jobs, one after the other
 }
 STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
-INTERVENTIONS, CONSEQUENCES, TRAINING = "interventions", "consequences", "training"
 _READING = (STATES, COMPONENTS, POSITIONAL)
 _RUNS = 3  # of each block for slopes
 _ATTRIBUTION = 2  # backward passes for what patterns deliver
@@ -181,7 +180,9 @@ def training_work(model: Mapping[str, Any], architecture: Architecture, run: Map
     n_reviews, length = run["steps"] * run["batch_size"], run["max_tokens"]
     once = matrix_operations(architecture, np.array([length]), False) + 2 * architecture.n_logits * length
     passes = {"forward": n_reviews, "backward": n_reviews, "tokens": n_reviews * length}
-    return _row(TRAINING, model, run["snapshots"]) | passes | {"petaflops": _TRAINING_PASSES * n_reviews * once / 1e15}
+    return (
+        _row("training", model, run["snapshots"]) | passes | {"petaflops": _TRAINING_PASSES * n_reviews * once / 1e15}
+    )
 
 
 def _row(work: str, model: Mapping[str, Any], n_jobs: int) -> dict[str, Any]:
@@ -252,8 +253,8 @@ def plan_study(
 
     Args:
         models: For each model its entry (`plan_row` reads its `token_budget` too), its network and its token counts.
-        params: `states`, that section; and by name of the model `works` (variants by work), `interventions`,
-            `consequences` and, of those that are trained, `training`.
+        params: `states`, that section; and by name of the model `works` (variants by work), `readings` (by section)
+            and, of those that are trained, `training`.
         paces: How long jobs took in a pilot, by model and work; empty without one.
     """
     states, costs, works = params["states"], [], []
@@ -265,9 +266,8 @@ def plan_study(
             of_work = counts.filter(pl.col("variant").is_in(variants))
             pace = paces.get((name, work))
             works.append(shard_work(work, model, network, of_work, record_attention=recorded, pace=pace))
-        for work in (INTERVENTIONS, CONSEQUENCES):
-            if params[work][name]["jobs"]:
-                works.append(intervention_work(work, model, network, counts, params[work][name]))
+        for work, read in params["readings"][name].items():
+            works.append(intervention_work(work, model, network, counts, read))
         if name in params["training"]:
             works.append(training_work(model, network, params["training"][name]))
     plan, table = plan_table(costs), works_table(works)

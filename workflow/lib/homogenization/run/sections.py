@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
 
-from homogenization.run.errors import nearest
+from homogenization.run.errors import HomogenizationError, nearest
 
 _Location = tuple[str | int, ...]
 _NO_MAPPING = ("model_type", "model_attributes_type", "dict_type")  # pydantic's names of errors
@@ -77,6 +77,20 @@ def one_path(path: str) -> str:
 def lies_here(info: ValidationInfo) -> bool:
     """Whether files that the configuration names can be looked at: a job may run on a machine that lacks them."""
     return not (info.context or {}).get("in_job")
+
+
+def readable(read: Callable[[Any], Any]) -> Callable[[Any, ValidationInfo], Any]:
+    """A validator: what a value names can be read, where it can be looked at."""
+
+    def check(value: Any, info: ValidationInfo) -> Any:
+        try:
+            if value is not None and lies_here(info):
+                read(value)
+        except HomogenizationError as error:
+            raise ValueError(str(error)) from None
+        return value
+
+    return check
 
 
 ExpandedPath = Annotated[str, AfterValidator(expanded)]

