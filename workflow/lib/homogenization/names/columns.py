@@ -86,6 +86,6 @@ def ends_of(name: str, interval: Sequence[Any]) -> dict[str, Any]:
 def table_of(columns: Mapping[str, Any], schema: Mapping[str, Any]) -> pl.DataFrame:
     """Rows of `schema` from lists and arrays, one of them at least, and from values that all rows have in common.
 
-    A column of `schema` that `columns` lacks is null.
+    A column of `schema` that `columns` lacks is null; others are left out.
     """
-    return pl.DataFrame(dict.fromkeys(schema) | dict(columns), schema=schema, strict=False)
+    return pl.DataFrame({name: columns.get(name) for name in schema}, schema=schema, strict=False)
