@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from drawings import line, texts
-from homogenization.measures.position_cells import CELLS, DICTIONARY
+from homogenization.measures.positional import CELLS, DICTIONARY
 from library.figures.example_tables import attention_table, templates_table
 from library.figures.examples import drawn, figure_of
 
