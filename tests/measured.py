@@ -16,7 +16,7 @@ REVIEWS = ("a", "b", "c")
 
 
 def store_of(layers, lengths, final_norm=None):
-    """A store of reviews of these lengths, as measures read it: states (tokens, width) by layer, and of the last norm."""
+    """A store of reviews of these lengths, as measures read it: states (tokens, width) by layer, and of a last norm."""
     return SimpleNamespace(
         attributes={"model": "m", "variant": "front", "shard": "001"},
         review_ids=list("abcdef"[: len(lengths)]),
