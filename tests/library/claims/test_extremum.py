@@ -98,7 +98,7 @@ def test_verdicts_are_by_size(planted, of, criterion, verdict):
     ("changes", "reason"),
     [
         ({"metric": RANK}, f"finds no peak of {RANK} between its ends"),
-        ({"view": "raw_without_first", "of": "remains"}, "no view without the first token beside 'raw_without_first'"),
+        ({"view": "raw_without_first", "of": "remains"}, "no view without the first token for 'raw_without_first'"),
         ({"variant": "front"}, "no variant 'front'"),
         ({"view": "centred"}, f"no view 'centred' of {MEV}"),
     ],

@@ -345,7 +345,7 @@ class TestArms:
             ({"arm": "c"}, "no trained arm 'c'"),
             ({"step": 5}, "no snapshot after 5 steps; it has 9"),
             ({"metric": COSINE}, f"no metric '{COSINE}'"),
-            ({"minus": "nothing"}, "no seed of 'a' beside one of 'nothing'"),
+            ({"minus": "nothing"}, "no seed that both 'a' and 'nothing' have"),
             ({"at": "loss"}, "no snapshots around an equal held-out loss"),
         ],
     )

@@ -9,9 +9,9 @@ from homogenization.metrics.registry import view_without_first
 
 Claim = Mapping[str, Any]  # as `config.claims.Claim.as_params()` gives it
 
-# How a metric is taken: of each text by itself, or of the centred tokens of many texts, the output after the last norm.
+# What a metric is of: each text by itself, or the centred tokens of many texts, with the output after the last norm.
 RAW, THESIS = "raw", "thesis"
-AT_LAYERS = {  # layers that are averaged -> where a mean is taken
+AT_LAYERS = {  # layers that are averaged -> in words
     "all": "over all layers",
     "first": "in the first layers",
     "middle": "in the middle layers",

@@ -21,7 +21,7 @@ COLUMNS = {
     "shard": pl.String,  #: `000`, `001`, …
     "point": pl.String,  #: `residual_stream` or `final_norm`
     "layer": pl.Int32,  #: 0 after the embedding, l after block l; `final_norm` has the number of blocks
-    "layer_from": pl.Int32,  #: layer of the first of two clouds
+    "layer_from": pl.Int32,  #: layer of the first of two samples
     "layer_to": pl.Int32,  #: layer of the second: the next layer, or the same one for `null`
     "block": pl.Int32,  #: from 1
     "depth": pl.Float64,  #: layer or block / number of blocks

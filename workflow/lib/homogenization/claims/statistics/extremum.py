@@ -70,7 +70,7 @@ def _remains(claim: Claim, model: str, evidence: Evidence, layers: list[int]) ->
     """The share of the prominence, between the two layers, that the metric has without the first token."""
     bare = without_first(claim)
     if bare is None:
-        raise UnavailableError(f"{claim['metric']} has no view without the first token beside '{claim['view']}'")
+        raise UnavailableError(f"{claim['metric']} has no view without the first token for '{claim['view']}'")
     sides = (bare, claim)
     rows = pl.concat([evidence.values_of(one, model, claim["variant"]) for one in sides])
     job = layer_values(rows.filter(pl.col("layer").is_in(layers)))
