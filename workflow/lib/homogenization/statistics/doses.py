@@ -78,19 +78,17 @@ def runs_of(table: pl.DataFrame) -> Runs:
     """The runs in rows of the table `intervened` that belong to one model and variant, in any order."""
     reviews = table.filter(kind=UNTOUCHED).select("review_id").unique().sort("review_id")
     cells = table.select("layers", "view", "metric").unique().sort("layers", "view", "metric")
-    values, untouched, kl, moved = {}, {}, {}, {}
-    for key, rows in table.partition_by(CONDITION, as_dict=True).items():
-        condition = Condition(*key) if key[0] != UNTOUCHED else Condition(UNTOUCHED)
-        gone = rows.filter("sink_moved")["review_id"]
-        moved[condition] = reviews["review_id"].is_in(gone.implode()).to_numpy()
-        stayed = rows.filter(~pl.col("sink_moved").fill_null(False))
-        values[condition], untouched[condition] = (
-            as_array(stayed, name, reviews, cells) for name in ("value", "untouched")
-        )
-        kl[condition] = as_array(stayed, "kl", reviews)
-    return Runs(
-        reviews["review_id"].to_list(), cells.rows(), values, untouched, kl, moved, bool(table["branch_norm"].any())
+    conditions = table.select(CONDITION).unique(maintain_order=True)
+    names = [Condition(*key) if key[0] != UNTOUCHED else Condition(UNTOUCHED) for key in conditions.rows()]
+    stayed = table.filter(~pl.col("sink_moved").fill_null(False))
+    gone = table.filter("sink_moved").with_columns(moved=1.0)
+    arrays = (
+        *(as_array(stayed, name, conditions, reviews, cells) for name in ("value", "untouched")),
+        as_array(stayed, "kl", conditions, reviews),
+        ~np.isnan(as_array(gone, "moved", conditions, reviews)),
     )
+    by_condition = (dict(zip(names, array, strict=True)) for array in arrays)
+    return Runs(reviews["review_id"].to_list(), cells.rows(), *by_condition, bool(table["branch_norm"].any()))
 
 
 def no_control(pattern: str, branch_norm: bool) -> str | None:
