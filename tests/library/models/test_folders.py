@@ -18,8 +18,8 @@ from homogenization.config.study import load_study
 from homogenization.models.digests import DIGESTS_FILE
 from homogenization.models.untrained import build_random_model
 from homogenization.models.weights import resolve_configuration, resolve_weights, source_of
-from homogenization.run.digest_cache import sha256_once
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.regular_files import sha256_once
 from homogenization.run.yaml_files import read_yaml
 from homogenization.states.model import load_model
 from homogenization.training.networks import load_trainable
@@ -37,7 +37,7 @@ READERS = {
     "encoder": lambda weights: load_encoder(weights, 1, "cpu"),
     "keybert": lambda weights: keybert_scorer(pl.DataFrame({"word": ["a"], "document_frequency": [1]}), 1, weights),
     "fluency": lambda weights: load_reader({"dtype": "float32", "device": "cpu", "weights": weights}),
-    "training": lambda weights: load_trainable(weights, {"max_tokens": 32}, "cpu", 1, 0),
+    "training": lambda weights: load_trainable(weights, {"max_tokens": 32}, device="cpu", gpus=1, seed=0),
     "tokens": resolve_configuration,
 }
 

@@ -15,7 +15,7 @@ from homogenization.models.untrained import build_random_model
 from homogenization.names.files import ORIGIN_FILE
 from homogenization.plan.token_counts import token_counts
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import sha256_of
+from homogenization.run.regular_files import sha256_of
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model
 from tiny_folders import ENTRY, LLAMA, TEXTS, edit
