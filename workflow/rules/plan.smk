@@ -26,7 +26,7 @@ rule count_tokens:
 PILOT = "<results>/pilot"
 # kinds of jobs that a pilot times, by model, and how many reviews the two jobs of a kind read
 TIMED = {model: list(STUDY.works_of(model)) for model in STUDY.models} if STUDY.pilot else {}
-PARTS = STUDY.pilot_parts
+PARTS = [STUDY.pilot // 4, STUDY.pilot] if STUDY.pilot else []
 
 if STUDY.pilot:
 
