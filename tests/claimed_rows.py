@@ -1,6 +1,6 @@
 """The row of a table of estimates in which a claim's number stands: each number has one estimate and one verdict."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,51 +38,37 @@ def assert_one_estimate_and_one_verdict(
     configured = {claim["claim"]: claim for claim in judged}
     for row in claims.filter(pl.col("verdict") != "not tested").iter_rows(named=True):
         claim = configured[row["claim"]]
-        rows = list(_rows_of(claim, row["model"], tables))
-        assert len(rows) == _has_row(claim), row["claim"]
-        for found in rows:
-            n_found += 1
-            estimate = found["mean"] if "mean" in found else found["estimate"]
-            about_nothing = 0 in (claim.get("above"), claim.get("below"))
-            same = [name for name in _SAME if about_nothing and name in found]
-            compared = [(row["estimate"], estimate), *((row[name], found[name]) for name in same)]
-            np.testing.assert_allclose(*zip(*compared, strict=True), rtol=1e-12, err_msg=row["claim"])
-            if about_nothing and found.get("verdict"):
-                assert row["verdict"] == _verdict(claim, found["verdict"]), row["claim"]
-                assert row["fragile"] == found["fragile"], row["claim"]
+        if (place := _place(claim)) is None:
+            continue
+        table, keys = place
+        cell = {name: claim[name] for name in ("variant", "view", "metric")}
+        if claim["convention"] == "thesis":
+            cell["view"] = "pooled_centred"
+        (found,) = tables[table].filter(**cell, **keys, model=row["model"]).iter_rows(named=True)
+        n_found += 1
+        estimate = found["mean"] if "mean" in found else found["estimate"]
+        about_nothing = 0 in (claim.get("above"), claim.get("below"))
+        same = [name for name in _SAME if about_nothing and name in found]
+        compared = [(row["estimate"], estimate), *((row[name], found[name]) for name in same)]
+        np.testing.assert_allclose(*zip(*compared, strict=True), rtol=1e-12, err_msg=row["claim"])
+        if about_nothing and found.get("verdict"):
+            sides = (SUPPORTED, CONTRADICTED) if "above" in claim else (CONTRADICTED, SUPPORTED)
+            verdict = dict(zip(("higher", "lower"), sides, strict=True)).get(found["verdict"], found["verdict"])
+            assert (row["verdict"], row["fragile"]) == (verdict, found["fragile"]), row["claim"]
     return n_found
 
 
-def _has_row(claim: Row) -> bool:
-    pooled, statistic = claim["convention"] == "thesis", claim["statistic"]
-    if statistic == "level":
-        return not pooled and not claim["squared"] and claim["layers"] in ("input", "output")
-    return statistic not in OF_CLAIMS_ALONE and (statistic != "contrast" or not pooled) and statistic != "extremum"
-
-
-def _rows_of(claim: Row, model: str | None, tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
-    statistic, layers = claim["statistic"], claim.get("layers")
+def _place(claim: Row) -> tuple[str, Row] | None:
+    """The table of estimates in which a claim's number stands, and the keys of its row; None where there is none."""
+    statistic, layers, pooled = claim["statistic"], claim.get("layers"), claim["convention"] == "thesis"
     at = {"input": {"layer": 0}, "output": {"depth": 1.0}}
-    cell = {name: claim[name] for name in ("variant", "view", "metric") if name in claim}
-    if claim["convention"] == "thesis":
-        cell["view"] = "pooled_centred"
-    if not _has_row(claim):
-        return
-    if statistic == "contrast":
-        keys = {"minus": claim["minus"], "point": claim["point"]} | at.get(layers, {"layers": layers})
-        chosen = tables["contrasts"].filter(**cell, **keys, model=model)
-    elif statistic == "level":
-        chosen = tables["summary"].filter(**cell, **at[layers], point=claim["point"], model=model)
-    elif statistic == "intervention":
-        keys = {name: claim[name] for name in ("kind", "pattern", "strength", "blocks", "at", "part", "layers")}
-        chosen = tables["interventions"].filter(**cell, **keys, against=claim["minus"], model=model)
-    else:
-        chosen = tables["depth"].filter(**cell, model=model, statistic=_CHANGES[claim.get("since", statistic)])
-    yield from chosen.iter_rows(named=True)
-
-
-def _verdict(claim: Row, found: str) -> str:
-    sides = {"higher": SUPPORTED, "lower": CONTRADICTED}
-    return dict(zip(sides, sides.values() if "above" in claim else reversed(sides.values()), strict=True)).get(
-        found, found
-    )
+    if statistic == "contrast" and not pooled:
+        return "contrasts", {name: claim[name] for name in ("minus", "point")} | at.get(layers, {"layers": layers})
+    if statistic == "level" and not pooled and not claim["squared"] and layers in at:
+        return "summary", {"point": claim["point"]} | at[layers]
+    if statistic == "intervention":
+        keys = ("kind", "pattern", "strength", "blocks", "at", "part", "layers")
+        return "interventions", {name: claim[name] for name in keys} | {"against": claim["minus"]}
+    if change := _CHANGES.get(claim.get("since", statistic)):
+        return "depth", {"statistic": change}
+    return None

@@ -44,7 +44,7 @@ def attention_of(reviews=REVIEWS, n_bins=4):
         for review in reviews:
             n = len(states(review, 0))
             received = np.random.default_rng([ord(review), layer]).dirichlet(np.ones(n)) * n
-            profile = vars(attention_profile(received, uniform_attention(n, causal=True), n_bins))
+            profile = attention_profile(received, uniform_attention(n, causal=True), n_bins)
             rows.append({"review_id": review, "layer": layer, "n_tokens": n, **profile})
     return table_of(rows, ATTENTION_SCHEMA)
 

@@ -70,7 +70,7 @@ def test_the_documented_baseline_of_an_attention_metric_is_that_of_its_code(name
     n = 7
     cell = row_named(name)[3 if causal else 4]
     uniform = uniform_attention(n, causal)
-    columns = {key: np.atleast_1d(value) for key, value in vars(attention_profile(uniform, uniform)).items()}
+    columns = {key: np.atleast_1d(value) for key, value in attention_profile(uniform, uniform).items()}
     columns |= {key: columns[key][None] for key in ("received", "uniform", "tokens")} | {"n_tokens": np.array([n])}
     if cell:
         value = ATTENTION_METRICS[name].compute(columns, ATTENTION_METRICS[name].views[0])[0]

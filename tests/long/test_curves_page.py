@@ -26,20 +26,13 @@ def lines(browser) -> list[str]:
     )
 
 
-def wait_for(words: str, browser) -> None:
+def wait_for(holds, browser) -> None:
+    """Until words are drawn, or a number of lines."""
     for _ in range(200):
-        if any(words in text for text in texts(browser)):
+        if len(lines(browser)) == holds if isinstance(holds, int) else any(holds in text for text in texts(browser)):
             return
         time.sleep(0.05)
-    raise AssertionError(f"{words!r} is not drawn; there is {texts(browser)}")
-
-
-def wait_for_lines(number: int, browser) -> None:
-    for _ in range(200):
-        if len(lines(browser)) == number:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{len(lines(browser))} lines are drawn, not {number}")
+    raise AssertionError(f"{holds!r} is not drawn; there are {len(lines(browser))} lines and {texts(browser)}")
 
 
 def tab_to(browser, name: str):
@@ -76,12 +69,12 @@ def test_a_reader_chooses_by_keyboard(tmp_path):
         wait_for("Difference: End minus Original", browser)
 
         tab_to(browser, "m1").send_keys(Keys.SPACE)
-        wait_for_lines(3, browser)
+        wait_for(3, browser)
         assert MODELS[0][1] in texts(browser)
         assert MODELS[1][1] not in texts(browser)
 
         tab_to(browser, "v2").send_keys(Keys.SPACE)
-        wait_for_lines(4, browser)
+        wait_for(4, browser)
         assert lines(browser)[-1] not in opened
 
         # the last mark of a panel is an area around each marker that shows its numbers

@@ -252,9 +252,9 @@ def test_how_jobs_run_reruns_nothing_and_what_they_compute_does(finished):
     reruns(finished, {"tabulate_mauve": 1})
 
 
-def test_the_drawing_of_a_figure_reruns_that_figure(finished):
-    edit_module(finished, "figures/mauve")
-    reruns(finished, {"plot_mauve": 1})
+def test_the_drawing_of_a_figure_reruns_the_figures_of_its_module(finished):
+    edit_module(finished, "figures/texts")
+    reruns(finished, {"plot_similarity": 1, "plot_placement": 1, "plot_balance": 1})
 
 
 def test_what_is_cleaned_is_not_downloaded_again(finished, finished_run):

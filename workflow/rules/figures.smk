@@ -24,7 +24,8 @@ for figure in drawn_figures(STUDY):
             "../../envs/homogenization.yaml"
         params:
             **parameters(STUDY, figure),
-            code=code("plot", f"figures.{figure.name}"),
-            module=f"figures.{figure.name}",
+            code=code("plot", f"figures.{figure.module}"),
+            module=f"figures.{figure.module}",
+            figure=figure.name,
         script:
             "../scripts/plot.py"

@@ -1,4 +1,4 @@
-"""Draw a figure, or all figures of a kind, from their tables with the function `draw` of a library module."""
+"""Draw a figure, or all figures of a kind, from their tables with a function of a library module."""
 
 from importlib import import_module
 from itertools import groupby
@@ -17,9 +17,10 @@ with job(snakemake):
         for path in map(Path, snakemake.input)
     }
     fields = arguments(snakemake)
+    draw = getattr(module, fields.pop("figure"))
     fields.pop("kind", None)  # for the caption: the titles of the figures of a kind contain it
     each = fields.pop("each", {"": {}}).values()
     formats = [list(files) for _, files in groupby(snakemake.output, lambda file: Path(file).with_suffix(""))]
     for of_figure, files in zip(each, formats, strict=True):
         shown = Shown(source=snakemake.input[0], **fields | of_figure)
-        save_figure(draw_figure(module, tables, shown), *files)
+        save_figure(draw_figure(draw, tables, shown), *files)

@@ -32,78 +32,75 @@ NOT_TESTED_FIRST = (
     "Not tested: `front` is as the original in 17 of 20 texts, and `end` in 16 of 20 texts; at least 10 have to "
     "differ. Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more."
 )
+NOTHING = "No claim on depth, position or attention was tested."
+EDGES = "key phrases at an edge of their sentence make tokens more alike than in the original"
+
+
+def largest(size, share, towards="more", metric="normalised effective rank"):
+    return (
+        f"the largest difference is {size} of {metric} towards {towards} alike, {share} % of what depth does, "
+        "a range of 0.12"
+    )
+
+
+def moved(verdict, share=-0.02, metric=RANK, minus="original", **more):
+    """A contrast of `front`, whose estimate is half of its share."""
+    return claim("contrast", metric, verdict, share / 2, minus, share, **more)
 
 
 def test_variants_of_which_too_few_texts_changed_come_first():
     unchanged = [("front", 17, 20), ("end", 16, 20)]
-    slope = claim("slope", RANK, SUPPORTED, -0.4)
-    assert answer(slope, unchanged=unchanged) == (
-        f"{NOT_TESTED_FIRST} By normalised effective rank, the slope over all layers is towards more alike."
-    )
-    silent = claim("slope", RANK, NOT_TESTED, np.nan)
-    none = "No claim on depth, position or attention was tested."
-    assert answer(silent, unchanged=unchanged) == f"{NOT_TESTED_FIRST} {none}"
-    assert answer(silent) == none
+    slope, silent = claim("slope", RANK, SUPPORTED, -0.4), claim("slope", RANK, NOT_TESTED, np.nan)
+    towards = "By normalised effective rank, the slope over all layers is towards more alike."
+    assert answer(slope, unchanged=unchanged) == f"{NOT_TESTED_FIRST} {towards}"
+    assert answer(silent, unchanged=unchanged) == f"{NOT_TESTED_FIRST} {NOTHING}"
+    assert answer(silent) == NOTHING
     alone = NOT_TESTED_FIRST.replace(", and `end` in 16 of 20 texts", "")
-    assert answer(silent, unchanged=unchanged[:1]) == f"{alone} {none}"
+    assert answer(silent, unchanged=unchanged[:1]) == f"{alone} {NOTHING}"
 
 
 def test_a_comparison_says_how_many_of_the_texts_differ():
-    first = claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02, share_changed=0.6)
-    second = claim("contrast", RANK, UNDECIDED, 0.01, "inward", 0.02, share_changed=0.75)
-    said = "key phrases at an edge of their sentence make tokens more alike than in the original in 1 of 1 comparison"
+    first, second = moved(SUPPORTED, share_changed=0.6), moved(UNDECIDED, 0.02, minus="inward", share_changed=0.75)
     assert answer(first).endswith("These comparisons are over the texts that differ, 60 % of all.")
-    assert said in answer(first, second)
+    assert f"{EDGES} in 1 of 1 comparison" in answer(first, second)
     assert answer(first, second).endswith("These comparisons are over the texts that differ, 60 % to 75 % of all.")
-    assert "texts that differ" not in answer(claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02))
+    assert "texts that differ" not in answer(moved(SUPPORTED))
 
 
 def test_the_sentences_of_a_model():
     said = answer(
         claim("slope", RANK, SUPPORTED, -0.4),
         claim("slope", MEV, CONTRADICTED, -0.1),
-        claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02, fragile=True),
-        claim("contrast", MEV, CONTRADICTED, -0.01, "original", -0.004),
-        claim("contrast", RANK, NEGLIGIBLE, -0.001, "inward", -0.001),
-        claim("contrast", MEV, UNDECIDED, 0.001, "inward", 0.031),
+        moved(SUPPORTED, fragile=True),
+        moved(CONTRADICTED, -0.004, MEV),
+        moved(NEGLIGIBLE, -0.001, minus="inward"),
+        moved(UNDECIDED, 0.031, MEV, "inward"),
     )
     assert said == (
         "By normalised effective rank, the slope over all layers is towards more alike. By maximum explainable "
-        "variance, the slope over all layers is towards less alike. Averaged over all layers, key phrases at an edge "
-        "of their sentence make tokens more alike than in the original in 1 of 2 comparisons (1 fragile; less alike in "
-        "1; the largest difference is 0.01 of normalised effective rank towards more alike, 2 % of what depth does, a "
-        "range of 0.12) and than with the same phrases moved as far inward in 0 of 2 comparisons (negligible in 1; "
-        "undecided in 1; the largest difference is 0.001 of maximum explainable variance towards more alike, 3.1 % of "
-        "what depth does, a range of 0.12)."
+        "variance, the slope over all layers is towards less alike. Averaged over all layers, "
+        f"{EDGES} in 1 of 2 comparisons (1 fragile; less alike in 1; {largest(0.01, 2)}) "
+        "and than with the same phrases moved as far inward in 0 of 2 comparisons (negligible in 1; "
+        f"undecided in 1; {largest(0.015, 3.1, metric='maximum explainable variance')})."
     )
 
 
 def test_a_variant_without_controls_is_compared_with_the_original_and_the_answer_says_what_this_leaves_open():
-    contrasted = claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02)
-    said = answer(contrasted, controls={"front": {}, "end": {}})
-    assert said == (
-        "Averaged over all layers, key phrases at an edge of their sentence make tokens more alike than in the "
-        "original in 1 of 1 comparison (the largest difference is 0.01 of normalised effective rank towards more "
-        "alike, 2 % of what depth does, a range of 0.12). The study has no control of `front`, so "
-        "it does not tell an effect of position from one of any rewriting."
+    assert answer(moved(SUPPORTED), controls={"front": {}, "end": {}}) == (
+        f"Averaged over all layers, {EDGES} in 1 of 1 comparison ({largest(0.01, 2)}). The study has no control of "
+        "`front`, so it does not tell an effect of position from one of any rewriting."
     )
-    assert "no control" not in answer(contrasted)
+    assert "no control" not in answer(moved(SUPPORTED))
 
 
 def test_the_output_has_a_sentence_of_its_own():
     """A mean over layers can be negligible where the output is not."""
-    said = answer(
-        claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001),
-        claim("contrast", RANK, NEGLIGIBLE, 0.001, "inward", 0.002),
-        claim("contrast", RANK, SUPPORTED, -0.028, "original", -0.045, layers="output"),
-    )
-    assert said == (
+    averaged = moved(NEGLIGIBLE, -0.001), moved(NEGLIGIBLE, 0.002, minus="inward")
+    assert answer(*averaged, moved(SUPPORTED, -0.045, layers="output")) == (
         "Averaged over all layers, it makes no difference that matters whether key phrases stand at an edge of their "
-        "sentence: each of 2 comparisons with the original and the controls is negligible (the largest difference is "
-        "0.001 of normalised effective rank towards less alike, 0.2 % of what depth does, a range of 0.12). "
-        "At the output, key phrases at an edge of their sentence make tokens more alike than "
-        "in the original in 1 of 1 comparison (the largest difference is 0.028 of normalised effective rank towards "
-        "more alike, 4.5 % of what depth does, a range of 0.12)."
+        "sentence: each of 2 comparisons with the original and the controls is negligible "
+        f"({largest(0.001, 0.2, 'less')}). "
+        f"At the output, {EDGES} in 1 of 1 comparison ({largest(0.022, 4.5)})."
     )
 
 
@@ -119,12 +116,9 @@ def test_changed_attention_is_compared_with_each_control():
     )
     assert said == (
         "At the output, tokens are more alike under first 0.1 (steering), than untouched in 1 of 2 comparisons "
-        "(negligible in 1; the largest difference is 0.01 of normalised effective rank towards more alike, 2 % of what "
-        "depth does, a range of 0.12) and than under removed at equal KL in 0 of 1 comparison "
-        "(less alike in 1; the largest difference is 0.03 of maximum explainable variance towards less alike, 5 % "
-        "of what depth does, a range of 0.12); under template 0.5, than untouched in 0 of "
-        "1 comparison (undecided in 1; the largest difference is 0.4 of normalised effective rank towards less alike, "
-        "0.7 % of what depth does, a range of 0.12)."
+        f"(negligible in 1; {largest(0.01, 2)}) and than under removed at equal KL in 0 of 1 comparison "
+        f"(less alike in 1; {largest(0.03, 5, 'less', 'maximum explainable variance')}); under template 0.5, "
+        f"than untouched in 0 of 1 comparison (undecided in 1; {largest(0.4, 0.7, 'less')})."
     )
 
 
@@ -187,31 +181,19 @@ def test_the_first_sentence_says_net_change_and_slope_each_by_its_verdict(claims
 def test_metrics_of_which_depth_says_the_same_share_a_sentence():
     """A metric that rises as tokens grow alike says the same as one that falls; another view is another metric."""
     bare = claim("net_change", RANK, *RISES, since="input", view="raw_without_first")
-    said = answer(*depths(RANK, input=FALLS), *depths(MEV, input=(SUPPORTED, 0.3)), bare)
-    assert said == (
+    front = claim("slope", RANK, *RISES) | {"variant": "front"}  # the sentence is about the originals
+    assert answer(*depths(RANK, input=FALLS), *depths(MEV, input=(SUPPORTED, 0.3)), bare, front) == (
         "By normalised effective rank and maximum explainable variance, tokens at the output are more alike than at "
         "the input. By normalised effective rank (raw without first), tokens at the output are less alike than at the "
         "input."
     )
 
 
-def test_the_first_sentence_is_about_the_originals():
-    front = claim("slope", RANK, *RISES) | {"variant": "front"}
-    assert answer(*depths(RANK, input=FALLS), front) == answer(*depths(RANK, input=FALLS))
-
-
 def test_verdicts_that_the_first_token_decides_are_counted():
-    rows = [
-        claim("contrast", RANK, UNDECIDED, -0.01, "original", -0.02, first_decides=n > 0, n_same_first=n)
-        for n in (12, 0, 14)
-    ]
+    rows = [moved(UNDECIDED, first_decides=n > 0, n_same_first=n) for n in (12, 0, 14)]
     others = "another verdict in 2 where the first token stays, in 12 to 14 texts"
-    assert f"(undecided in 3; {others}; the largest difference is 0.01 of" in answer(*rows)
-
-
-def test_what_is_negligible_but_where_the_first_token_stays_is_not_said_to_make_no_difference():
-    row = claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001, first_decides=True, n_same_first=13)
-    said = answer(row)
+    assert f"(undecided in 3; {others}; {largest(0.01, 2)}" in answer(*rows)
+    said = answer(moved(NEGLIGIBLE, -0.001, first_decides=True, n_same_first=13))
     assert "no difference" not in said
     others = "another verdict in 1 where the first token stays, in 13 texts"
     assert f"in 0 of 1 comparison (negligible in 1; {others}; the largest" in said
@@ -219,28 +201,22 @@ def test_what_is_negligible_but_where_the_first_token_stays_is_not_said_to_make_
 
 def test_views_are_counted_apart_and_each_says_how_many_texts_it_is_of_where_they_are_few():
     said = answer(
-        claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02, n_reviews=13),
-        claim("contrast", MEV, SUPPORTED, 0.01, "original", 0.01, n_reviews=7),
-        claim("contrast", RANK, CONTRADICTED, 0.02, "original", 0.5, view="raw_without_first"),
-        claim("contrast", RANK, NEGLIGIBLE, 0.001, "original", 0.001, view="centred"),
+        moved(SUPPORTED, n_reviews=13),
+        moved(SUPPORTED, 0.01, MEV, n_reviews=7),
+        moved(CONTRADICTED, 0.5, view="raw_without_first"),
+        moved(NEGLIGIBLE, 0.001, view="centred"),
     )
-    assert (
-        "than in the original in 2 of 2 comparisons (7 to 13 texts; the largest difference is 0.01 of normalised"
-        in said
-    )
-    assert (
-        "than in the original, without the first token, in 0 of 1 comparison (less alike in 1; the largest difference "
-        "is 0.02 of normalised effective rank (raw without first) towards less alike, 50 % of what depth does"
-    ) in said
+    assert f"than in the original in 2 of 2 comparisons (7 to 13 texts; {largest(0.01, 2)})" in said
+    bare = largest(0.25, 50, "less", "normalised effective rank (raw without first)")
+    assert f"than in the original, without the first token, in 0 of 1 comparison (less alike in 1; {bare})" in said
     assert "than in the original (centred) in 0 of 1 comparison (negligible in 1; the largest" in said
-    small = claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001, n_reviews=15)
-    assert "is negligible (15 texts; the largest difference" in answer(small)
-    assert "texts" not in answer(small | {"n_reviews": 16})
+    assert "is negligible (15 texts; the largest difference" in answer(moved(NEGLIGIBLE, -0.001, n_reviews=15))
+    assert "texts" not in answer(moved(NEGLIGIBLE, -0.001, n_reviews=16))
 
 
 def test_differences_without_a_share_have_no_largest():
     """Depth does not move the metric."""
-    said = answer(claim("contrast", RANK, SUPPORTED, -0.01, "original"), claim("contrast", MEV, OPEN[0], 1, "original"))
+    said = answer(moved(SUPPORTED, np.nan) | {"estimate": -0.01}, moved(UNDECIDED, np.nan, MEV) | {"estimate": 1.0})
     assert "than in the original in 1 of 2 comparisons (undecided in 1)." in said
 
 
@@ -256,7 +232,7 @@ def test_what_is_no_answer_does_not_count():
         claim("component", "singular_anisotropy", SUPPORTED, 0.4),
         claim("similarity", None, SUPPORTED, 0.4),
     )
-    assert said == "No claim on depth, position or attention was tested."
+    assert said == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -266,6 +242,6 @@ def test_models_without_an_answer_share_the_last_row(silent, named):
     claims = pl.DataFrame([claim("slope", RANK, SUPPORTED, -0.4)], infer_schema_length=None)
     said = answers_table(claims, [*silent[:1], "m", *silent[1:]], CONTROLS, DOSES, words_of("claims"))
     assert said["model"].to_list() == ["m", named]
-    assert said["answer"][1] == "No claim on depth, position or attention was tested."
+    assert said["answer"][1] == NOTHING
     alone = answers_table(claims, silent, CONTROLS, DOSES, words_of("claims"))
     assert alone["model"].to_list() == [named.replace("4 other", "all 4")]

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dosed import COSINE, curves, intervened_rows, steering, template
+from dosed import COSINE, curves, intervened_rows, steering
 from homogenization.claims.judgement import measure
 from homogenization.claims.terms import UnavailableError
 from homogenization.names.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
@@ -64,20 +64,6 @@ def test_verdicts_have_sign_size_and_robustness():
     assert table["measured"][0] == "mean change by first 0.2 (steering, blocks: all) over all layers"
 
 
-def test_parts_of_a_template_less_those_of_its_permutation():
-    conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
-    conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
-    claim = claim_on(kind="template", pattern="template", minus="permuted_template", part="odd", strength=0.5)
-    assert measure(claim, "m", evidence_with(conditions))["estimate"] == pytest.approx(0.15)
-
-
-def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
-    conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
-    moved = {steering("uniform", 0.1): np.arange(N) < 3, steering("uniform", 0.4): np.arange(N) < 9}
-    found = measure(claim_on(minus="uniform", at="kl"), "m", evidence_with(conditions, kl, moved=moved))
-    assert (found["n_reviews"], found["reason"].split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
-
-
 def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
     values = {steering("first", 0.2): np.r_[9.0, np.full(N - 1, 0.1)], steering("removed", 0.2): np.zeros(N)}
     moved = {steering("first", 0.2): np.arange(N) < 1, steering("removed", 0.2): np.arange(N) > N - 3}
@@ -96,19 +82,6 @@ def test_where_a_norm_follows_attention_removed_is_no_control_and_this_is_said()
     assert table["verdict"].to_list() == [SUPPORTED, SUPPORTED, NOT_TESTED, NOT_TESTED]
     assert table["reason"][2:].str.starts_with("a norm follows attention in this model's blocks").all()
     assert measure(claims[2], "m", evidence_with(conditions, kl))["n_reviews"] == N
-
-
-@pytest.mark.parametrize("keys", [{}, {"minus": "uniform", "at": "kl"}], ids=["strength", "kl"])
-@pytest.mark.parametrize(("n", "moved"), [(MIN_REVIEWS - 1, 0), (MIN_REVIEWS, 1), (MIN_REVIEWS, 0)])
-def test_too_few_reviews_are_not_tested(keys, n, moved):
-    both = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, 7, 0.2)
-    some, doses = ({condition: values[:1].repeat(n) for condition, values in of.items()} for of in both)
-    evidence = evidence_with(some, doses, moved={steering("first", 0.2): np.arange(n) < moved})
-    if n - moved >= MIN_REVIEWS:
-        assert measure(claim_on(**keys), "m", evidence)["n_reviews"] == n
-        return
-    with pytest.raises(UnavailableError, match=f"{n - moved} reviews have a value; at least {MIN_REVIEWS} are"):
-        measure(claim_on(**keys), "m", evidence)
 
 
 def test_a_kind_without_strengths_needs_none():

@@ -9,6 +9,7 @@ from examples import example_table
 from homogenization.claims.statistics.component import COMPONENT_GROUPS
 from homogenization.claims.terms import UnavailableError
 from homogenization.names.verdicts import KEPT, NOT_TESTED, ROBUST, SUPPORTED, UNDECIDED
+from homogenization.statistics.correlation import pearson_within_layers
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval
 from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
 from library.statistics.shared import (
@@ -22,6 +23,7 @@ from library.statistics.shared import (
     RANK,
     SEED,
     assert_mean_of,
+    by_scipy,
     claim_of,
     component_changes,
     component_rows,
@@ -80,42 +82,7 @@ class TestLevel:
         assert_mean_of(found, (values**2).mean(axis=1))
 
 
-class TestContrast:
-    def test_is_paired_by_review_and_layer(self):
-        front, original = noise(0) + 1, noise(1)
-        front[0], original[1] = np.nan, np.nan
-        front[2, 3] = np.nan
-        rows = [metric_rows(front, variant="front"), metric_rows(original)]
-        # a review that only one variant has, and rows in no order
-        rows = pl.concat(rows).filter((pl.col("variant") == "front") | (pl.col("review_id") != "r005"))
-        evidence = evidence_of(rows.sample(fraction=1, shuffle=True, seed=0))
-        found = found_in(evidence, contrast=FRONT_LESS_ORIGINAL, above=0)
-        assert_mean_of(found, np.nanmean(np.delete(front - original, [0, 1, 5], axis=0), axis=1))
-
-    def test_without_a_review_in_both(self):
-        front = metric_rows(noise(0), variant="front").with_columns(pl.col("review_id") + " elsewhere")
-        with pytest.raises(UnavailableError, match="0 of 30 accepted reviews read by m"):
-            found_in(evidence_of(front, metric_rows(noise(1))), contrast=FRONT_LESS_ORIGINAL, above=0)
-
-
 class TestOverDepth:
-    def test_slope_is_that_of_scipy(self):
-        values = noise(0) + 3 * DEPTH
-        values[0, 4] = np.nan
-        found = found_in(evidence_of(metric_rows(values)), slope={"metric": RANK}, above=0)
-        there = ~np.isnan(values)
-        slopes = [stats.linregress(DEPTH[own], row[own]).slope for row, own in zip(values, there, strict=True)]
-        assert_mean_of(found, slopes)
-
-    @pytest.mark.parametrize(("since", "layer"), [("input", 0), ("first block", 1)])
-    def test_net_change_is_the_output_less_a_layer(self, since, layer):
-        values = noise(0) + 3 * DEPTH
-        values[0, layer] = np.nan
-        found = found_in(evidence_of(metric_rows(values)), net_change={"metric": RANK, "since": since}, above=0)
-        assert_mean_of(found, (values[:, -1] - values[:, layer])[1:])
-        assert found["depth_range"] == pytest.approx(np.ptp(np.nanmedian(values, axis=0)))
-        assert found["review_sd"] == pytest.approx(np.median(np.nanstd(values, axis=0, ddof=1)))
-
     def test_net_change_and_slope_of_a_curve_that_turns_have_each_their_verdict(self):
         """The effective rank of Gemma 3 270M, .62 at the input, .14 after block 1 and .41 at the output."""
         curve = np.array([0.62, *np.linspace(0.14, 0.41, N_BLOCKS)])
@@ -142,16 +109,6 @@ class TestOverDepth:
         evidence = evidence_of(metric_rows(noise(0)).filter(layers))
         with pytest.raises(UnavailableError, match=f"{RANK} has no value (at the input|after the first block)"):
             found_in(evidence, net_change={"metric": RANK, "since": since}, above=0)
-
-    def test_steepest_follows_homogenization_and_not_the_size_of_the_change(self):
-        profile = np.array([0, 0, 5, 5, 4, 2, 2, 2, 2.0])  # the rank rises most at block 2, falls most at block 5
-        rows = metric_rows(profile + noise(0, 0.01)), metric_rows(profile + noise(1, 0.01), COSINE, "all_tokens")
-        falling, rising = (
-            found_in(evidence_of(*rows), steepest={"metric": metric}, between=[0, 1]) for metric in (RANK, COSINE)
-        )
-        assert interval_of(falling) == (4.5 / 8, 4 / 8, 5 / 8)
-        assert rising["estimate"] == 1.5 / 8
-        assert falling["n_reviews"] == N_REVIEWS
 
 
 class TestPeak:
@@ -186,20 +143,11 @@ class TestCorrelation:
         x[0], y[1, 2] = np.nan, np.nan
         found = self.found(x + 9 * DEPTH, y, bare)
 
-        def within(x, y):
-            there = ~np.isnan(x + y)
-            layers = [(x[there[:, layer], layer], y[there[:, layer], layer]) for layer in range(N_BLOCKS + 1)]
-            return np.mean([np.corrcoef(*pair)[0, 1] for pair in layers])
-
-        assert found["estimate"] == pytest.approx(within(x, y))
-        assert found["n_reviews"] == N_REVIEWS - 1
-        assert found["without_first"] == pytest.approx(within(bare[1:], y[1:]))
-        assert found["beyond_low"] < found["estimate"] - found["without_first"] < found["beyond_high"]
-        draws = []
-        for weights in bootstrap_weights(N_REVIEWS - 1, DRAWS, SEED)[:300]:
-            drawn = 1 + np.repeat(np.arange(N_REVIEWS - 1), np.rint(weights * (N_REVIEWS - 1)).astype(int))
-            draws.append(within(x[drawn], y[drawn]))
-        assert interval_of(found)[1:] == pytest.approx(np.quantile(draws, [0.025, 0.975]).tolist(), abs=0.03)
+        within = by_scipy(pearson_within_layers, x[1:], y[1:])
+        assert (found["estimate"], found["n_reviews"]) == (pytest.approx(within), N_REVIEWS - 1)
+        assert found["without_first"] == pytest.approx(by_scipy(pearson_within_layers, bare[1:], y[1:]))
+        assert found["ci_low"] < within < found["ci_high"]
+        assert found["beyond_low"] < within - found["without_first"] < found["beyond_high"]
 
     def test_its_checks_are_ranks_and_fewer_reviews(self):
         x, y = noise(0, 1), noise(1, 1)
@@ -397,7 +345,7 @@ class TestArms:
             ({"arm": "c"}, "no trained arm 'c'"),
             ({"step": 5}, "no snapshot after 5 steps; it has 9"),
             ({"metric": COSINE}, f"no metric '{COSINE}'"),
-            ({"minus": "nothing"}, "no seed of 'a' beside one of 'nothing'"),
+            ({"minus": "nothing"}, "no seed that both 'a' and 'nothing' have"),
             ({"at": "loss"}, "no snapshots around an equal held-out loss"),
         ],
     )

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from drawings import VARIANTS, N
-from homogenization.figures.first_token import METRICS as FIRST_TOKEN_METRICS
+from homogenization.figures.lines import FIRST_TOKEN_METRICS
 from homogenization.figures.shown import names_of
 from homogenization.measures.position_cells import CAUSAL_CELLS, DICTIONARY
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM

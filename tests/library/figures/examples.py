@@ -259,10 +259,13 @@ def shown_of(name: str, **fields: Any) -> Shown:
     return shown(**example(name).shown | fields)
 
 
+def function_of(name: str) -> Callable[..., Figure]:
+    return getattr(import_module(f"homogenization.figures.{FIGURES[name].module}"), name)
+
+
 def figure_of(name: str, tables: Mapping[str, pl.DataFrame] | None = None, **fields: Any) -> Figure:
     """The figure `name` of its example, with other `tables` and other `fields` of what is shown."""
-    module = import_module(f"homogenization.figures.{name}")
-    return draw_figure(module, tables_of(name) | (tables or {}), shown_of(name, **fields))
+    return draw_figure(function_of(name), tables_of(name) | (tables or {}), shown_of(name, **fields))
 
 
 @cache
@@ -290,8 +293,7 @@ def _drawn_with_its_uses(name: str) -> tuple[Figure, set[str], set[str]]:
             used[1].add(field)
             return getattr(own, field)
 
-    module = import_module(f"homogenization.figures.{name}")
-    return draw_figure(module, Tables(tables_of(name)), Fields()), *used
+    return draw_figure(function_of(name), Tables(tables_of(name)), Fields()), *used
 
 
 def require_refusal(name: str, said: str, tables: Mapping[str, pl.DataFrame] | None = None, **fields: Any) -> None:

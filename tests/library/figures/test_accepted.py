@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from drawings import VARIANTS, N, require_room, texts
-from homogenization.figures.accepted import accepted
+from homogenization.figures.shown import accepted
 from library.figures.example_tables import contrasts_table, summary_table
 from library.figures.examples import figure_of
 

@@ -10,7 +10,7 @@ from homogenization.figures.components import mean_changes
 from homogenization.figures.words import short_number
 from library.figures import examples
 from library.figures.example_tables import BRANCHES, components_table
-from library.figures.examples import drawn, require_refusal
+from library.figures.examples import drawn
 
 ROW = {"metric": "cosine_anisotropy", "view": "all_tokens"}
 
@@ -99,14 +99,3 @@ def test_several_variants_have_columns_of_their_own_and_long_names_fit():
     titles = ["".join(axes.get_title().split()) for axes in figure.axes[:2]]
     assert titles == [f"{LONG}:Original", f"{LONG}:Front"]
     require_room(figure)
-
-
-def test_a_model_without_values_says_so():
-    nothing = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise("change")
-    figure = figure_of(components_table().filter(**ROW).with_columns(change=nothing))
-    assert "no values" in [text.get_text() for text in figure.axes[1].texts]
-    assert "no values" not in [text.get_text() for text in figure.axes[0].texts]
-
-
-def test_a_table_of_other_variants_is_refused():
-    require_refusal("components", "nobody", variants=[["nobody", "Nobody"]])

@@ -8,7 +8,7 @@ from drawings import MODELS, VARIANTS, line, texts
 from homogenization.figures.style import variant_styles
 from library.figures import examples
 from library.figures.example_tables import DEEPER, OF_DEPTH, PAIRS, contrasts_table, difference
-from library.figures.examples import drawn, require_refusal
+from library.figures.examples import drawn
 
 
 def figure_of(table, **fields):
@@ -95,14 +95,6 @@ def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
     assert line(axes, "front after final norm").get_markerfacecolor() == "white"
 
 
-def test_it_uses_the_colours_of_all_variants():
-    """A variant has the colour of every other figure, though the original has no line here."""
-    variants = [*VARIANTS, ["fifth", "Fifth"], ["sixth", "Sixth"]]
-    pairs = [["sixth", "original"]]
-    figure = figure_of(contrasts_table(pairs=pairs), variants=variants, contrasts=pairs)
-    assert line(figure.axes[0], "sixth").get_color() == variant_styles(variants)["sixth"].colour
-
-
 def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
     table = contrasts_table().filter(pl.col("point") == "residual_stream")
     table = table.with_columns(mean_common=pl.lit(None, pl.Float64), n_common=pl.lit(None, pl.Int64))
@@ -126,7 +118,3 @@ def test_markers_shrink_where_layers_are_many():
     deep = figure_of(contrasts_table({"alpha": 90}, PAIRS[:1]), models=MODELS[:1], contrasts=PAIRS[:1])
     spacing = np.diff(deep.axes[0].transData.transform([[0, 0], [1 / 90, 0]])[:, 0])[0] * 72 / deep.dpi
     assert line(deep.axes[0], "front filled").get_markersize() < 1.3 * spacing
-
-
-def test_a_table_without_the_pairs_is_refused():
-    require_refusal("contrast", examples.CONTRASTED, contrasts=[["scattered", "end"]])

@@ -9,38 +9,17 @@ from homogenization.figures.catalogue import FIGURES
 from homogenization.figures.shown import names_of
 from library.figures.examples import drawn, example, figure_of, require_refusal, shown_of, tables_of, used_by
 
-# figure -> panel, label of a line, table, columns of x and y, and the rows of the table that are the line
+# figure -> panel, label of a line, columns of x and y, and the rows of the figure's first table that are the line
 LINES = {
-    "metric": (1, "front", "summary", "depth", "mean", {"model": "beta", "variant": "front", "view": "raw"}),
-    "mauve": (0, "front", "mauve", "depth", "mean", {"model": "alpha", "variant": "front", "kind": "consecutive"}),
-    "first_token": (
-        2,
-        "original",
-        "summary",
-        "depth",
-        "mean",
-        {"model": "alpha", "variant": "original", "metric": "first_token_energy_share"},
-    ),
-    "attention_profile": (
-        0,
-        "end",
-        "attention",
-        "relative_position",
-        "received",
-        {"model": "alpha", "variant": "end", "layer": 1},
-    ),
-    "extrema": (0, "curve", "summary", "depth", "mean", {"model": "alpha", "variant": "original", "view": "raw"}),
-    "susceptibility": (
-        1,
-        "removed",
-        "slopes",
-        "block",
-        "estimate",
-        {"model": "beta", "pattern": "removed", "against": "untouched", "view": "all_tokens"},
-    ),
-    "probes": (0, "typo", "probes", "depth", "estimate", {"model": "alpha", "variant": "typo", "quantity": "log_loss"}),
-    "shifts": (0, "typo", "shifts", "depth", "estimate", {"model": "alpha", "variant": "typo"}),
-    "training": (0, "held-out", "training", "step", "held_out_loss", {"arm": "diverse", "seed": 0}),
+    "metric": (1, "front", "depth mean", "model=beta variant=front view=raw"),
+    "mauve": (0, "front", "depth mean", "model=alpha variant=front kind=consecutive"),
+    "first_token": (2, "original", "depth mean", "model=alpha metric=first_token_energy_share variant=original"),
+    "attention_profile": (0, "end", "relative_position received", "model=alpha variant=end layer=1"),
+    "extrema": (0, "curve", "depth mean", "model=alpha variant=original view=raw"),
+    "susceptibility": (1, "removed", "block estimate", "model=beta pattern=removed against=untouched view=all_tokens"),
+    "probes": (0, "typo", "depth estimate", "model=alpha variant=typo quantity=log_loss"),
+    "shifts": (0, "typo", "depth estimate", "model=alpha variant=typo"),
+    "training": (0, "held-out", "step held_out_loss", "arm=diverse seed=0"),
 }
 SAMES = {"point": "residual_stream"}  # of tables that have other points, and levels beside differences
 
@@ -120,8 +99,11 @@ def test_the_side_on_which_tokens_are_more_alike_is_tinted_where_a_metric_has_on
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_is_the_rows_of_a_table(name):
-    panel, label, table, x, y, wanted = LINES[name]
-    rows = tables_of(name)[table].filter(**wanted)
+    panel, label, columns, wanted = LINES[name]
+    x, y = columns.split()
+    wanted = dict(part.split("=") for part in wanted.split())
+    rows = next(iter(tables_of(name).values()))
+    rows = rows.filter(pl.col(column).cast(pl.String) == value for column, value in wanted.items())
     rows = rows.filter(**{column: value for column, value in SAMES.items() if column in rows.columns})
     rows = rows.filter(pl.col("minus").is_null()) if {"minus", "kind"} <= set(rows.columns) else rows
     rows = rows.filter(pl.col(y).is_finite()).sort(x)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 from drawings import MODELS, N, as_svg, line, require_room, texts
-from homogenization.figures.first_token_scatter import paired_values
+from homogenization.figures.first_token_scatter import paired_values, percent
 from library.figures import examples
 from library.figures.example_tables import DEEPER, correlations_table, metrics_table
 from library.figures.examples import drawn, require_refusal
@@ -92,3 +93,10 @@ def test_a_table_without_the_metrics_is_refused():
     require_refusal("first_token_scatter", f"{wanted} 'front'", variants=[["front", "Front"]])
     others = metrics_table(n=2).filter(metric="effective_rank")
     require_refusal("first_token_scatter", f"{wanted} 'original'", {"metrics": others})
+
+
+@pytest.mark.parametrize(
+    ("share", "written"), [(1.0, "100 %"), (0.99999, "99.9 %"), (0.6251, "62.5 %"), (0.0, "0.0 %")]
+)
+def test_a_share_is_never_rounded_up_to_all(share, written):
+    assert percent(share) == written

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 from drawings import texts
-from homogenization.figures.sensitivity import COLUMNS
 from homogenization.run.files import read_csv, write_csv
 from homogenization.statistics.causes import CAUSES, RESPONSE_SCHEMA
 from library.figures.examples import drawn, figure_of, require_refusal, responses
@@ -39,6 +38,9 @@ def test_colours_and_numbers_are_the_responses():
     assert cells[2, NAMES.index("collapse")].get_fontweight() == "normal"
     assert cells[6, NAMES.index("massive_first_token")].get_text() == "−56"
     assert axes.get_ylim() == (len(table), 0)  # the first metric is on top
+    assert "from 0.125 to 2" in texts(drawn("sensitivity"))
+    few = figure_of("sensitivity", {"sensitivity": responses().filter(view="unit", metric="stable_rank")})
+    assert len(few.axes) == 3  # two panels, of which one is empty, and the colour bar
 
 
 def test_half_a_collapse_is_bold_and_zero_has_no_sign():
@@ -73,25 +75,12 @@ def test_a_number_stays_within_its_cell():
             assert int(box.y0) == int(box.y1)
 
 
-def test_a_table_of_few_metrics_has_an_empty_panel():
-    few = responses().filter(view="unit", metric="stable_rank")
-    assert len(figure_of("sensitivity", {"sensitivity": few}).axes) == 3  # two panels, and the colour bar
-
-
-def test_the_note_names_the_range_of_shapes():
-    assert "from 0.125 to 2" in texts(drawn("sensitivity"))
-
-
 def test_a_table_without_rows_is_refused_by_name_and_moved_aside(tmp_path):
     path = tmp_path / "sensitivity.csv"
     path.write_text(",".join(RESPONSE_SCHEMA) + "\n")
     said = "with a row for each metric and view.*again"
     require_refusal("sensitivity", said, {"sensitivity": responses().clear()}, source=str(path))
     assert [file.name for file in tmp_path.iterdir()] == ["sensitivity.csv.damaged"]
-
-
-def test_the_table_has_the_columns_that_it_is_drawn_from():
-    assert COLUMNS == {"sensitivity": RESPONSE_SCHEMA}
 
 
 @pytest.mark.parametrize("answers", ["", "cone"])

@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from homogenization.figures.words import counted, percent, short_number, two_decimals
+from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import counted, short_number, two_decimals
 
 
 @pytest.mark.parametrize(
@@ -36,15 +37,21 @@ def test_two_decimals_of_small_numbers_and_none_of_large_ones(value, written):
     assert two_decimals(value) == written
 
 
-@pytest.mark.parametrize(
-    ("share", "written"), [(1.0, "100 %"), (0.99999, "99.9 %"), (0.6251, "62.5 %"), (0.0, "0.0 %")]
-)
-def test_a_share_is_never_rounded_up_to_all(share, written):
-    assert percent(share) == written
-
-
 def test_counts_are_written_as_a_number_or_a_range():
     assert counted(pl.Series([64, 64])) == "64 reviews"
     assert counted(pl.Series([1])) == "1 review"
     assert counted(pl.Series([1500, None, 1400])) == "1,400 to 1,500 reviews"
     assert counted(pl.Series([], dtype=pl.Int64)) == "0 reviews"
+
+
+@pytest.mark.parametrize(
+    ("view", "label"),
+    [
+        ("raw", "as is, all tokens"),
+        ("centred_without_first", "centred, without the first token"),
+        ("without_first", "without the first token"),
+        ("of_my_own", "of my own"),
+    ],
+)
+def test_views_are_called_by_their_look_and_their_tokens(view, label):
+    assert view_label(view) == label

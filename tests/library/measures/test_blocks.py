@@ -121,29 +121,6 @@ def test_a_norm_behind_attention_is_found_in_blocks_of_any_layout(name):
     assert moved < 1e-3 if normed else moved > 1e-2
 
 
-def test_attention_is_the_same_point_with_and_without_a_norm_behind_it():
-    """`attn_out` is what its output projection gives, in every family."""
-    for name in ("llama", "qwen2", "gemma", "gemma2", "gemma3"):
-        model = packed_model(network(NETWORKS[name]))
-        points, projected = {}, {}
-
-        def keep(number, projected=projected):
-            return lambda _module, _inputs, output: projected.update({number: output[0].clone()})
-
-        def take(layer, point, states, points=points):
-            points[layer, point] = states.clone()
-
-        for number, block in enumerate(model.blocks, start=1):
-            block.self_attn.o_proj.register_forward_hook(keep(number))
-        with points_captured(model, find_layout(model), take):
-            run_packed(model, random_texts([20])[0], [20], False, lambda *_: None)
-        for number, states in projected.items():
-            assert torch.equal(points[number, "attn_out"], states)
-            added = points[number, "resid_mid"] - points[number, "resid_pre"]
-            end = points[number, "ln1_post_out" if name in POST_NORM else "attn_out"]
-            torch.testing.assert_close(added, end, rtol=1e-4, atol=1e-5)
-
-
 def test_unknown_blocks_are_named_with_what_to_do():
     model = tiny(transformers.PhiConfig(**_SIZE))
     with pytest.raises(HomogenizationError, match=r"PhiModel: .*PhiDecoderLayer.*input_layernorm.*Llama.*LAYOUTS"):

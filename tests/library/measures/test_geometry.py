@@ -49,14 +49,6 @@ def test_identical_rows():
     assert geometry["cosine_histogram_without_first"][-1] == 10
 
 
-@pytest.mark.parametrize("n", [2, 9])
-def test_orthonormal_rows(n):
-    geometry = token_geometry(np.eye(n))
-    assert geometry["resultant_length"] == pytest.approx(1 / math.sqrt(n))
-    assert metric("cosine_anisotropy", geometry) == pytest.approx(0, abs=1e-15)
-    assert geometry["cosine_histogram"][20] == n * (n - 1) / 2
-
-
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(3, 12), width=st.integers(1, 8), cone=st.sampled_from([0.0, 5.0]))
 @settings(deadline=None)
 def test_against_brute_force(seed, n, width, cone):
@@ -84,16 +76,6 @@ def test_against_brute_force(seed, n, width, cone):
     # the bound that makes the first token decide singular anisotropy
     variances = np.linalg.svd(tokens, compute_uv=False) ** 2
     assert variances[0] / variances.sum() >= metric("first_token_energy_share", geometry) - 1e-12
-
-
-def test_rotation_and_scale():
-    generator = np.random.default_rng(0)
-    tokens = generator.standard_normal((10, 6))
-    rotation = np.linalg.qr(generator.standard_normal((6, 6)))[0]
-    expected, other = token_geometry(tokens), token_geometry(1e3 * tokens @ rotation)
-    for name, value in expected.items():
-        factor = 1e3 if name.startswith("norm_") else 1
-        np.testing.assert_allclose(other[name], np.multiply(value, factor), rtol=1e-10)
 
 
 def test_dispersion_keeps_precision_in_a_cone():
@@ -155,19 +137,6 @@ def test_table():
     assert table["cosine_histogram"].list.len().to_list() == [10, 10]
     expected = token_geometry(Store().residual_stream(0, slice(2, 5)), 10)
     assert table["cosine_std"][1] == expected["cosine_std"]
-
-
-def test_modes_of_groups_of_tokens_and_of_noise():
-    generator = np.random.default_rng(0)
-    directions = np.linalg.qr(generator.standard_normal((64, 3)))[0].T
-    spread = 0.02 * generator.standard_normal((60, 64))
-    turned = directions[0] + spread
-    groups = directions[np.arange(60) % 3] + spread  # cosines within a group near 1, between groups near 0
-    opposed = np.where(np.arange(60) % 2, 1, -1)[:, None] * directions[0] + spread
-    for tokens, expected in ((spread, 1), (turned, 1), (groups, 2), (opposed, 2)):
-        geometry = token_geometry(tokens)
-        assert metric("cosine_modes", geometry) == expected
-        assert metric("cosine_modes", geometry, "without_first") == expected
 
 
 def test_modes_with_and_without_the_first_token_are_tabulated():

@@ -46,11 +46,6 @@ def test_ten_times_the_median_is_not_yet_more():
     assert are_massive(*long_after(range(9), 8, ratio=1.001 * TIMES_THE_MEDIAN)).sum() == 1
 
 
-def test_tokens_of_norm_zero_are_not_massive():
-    assert not are_massive(np.zeros((5, 4)), np.arange(5) / 4).any()
-    assert np.isnan(norm_excess(np.zeros(3))).all()
-
-
 @given(st.integers(1, 40), st.integers(1, 30), st.floats(1e-3, 1e3), st.randoms(use_true_random=False))
 def test_the_unit_of_length_and_the_order_of_tokens_do_not_matter(n_blocks, n_tokens, scale, random):
     generator = np.random.default_rng(random.randrange(2**32))

@@ -216,7 +216,7 @@ def layers_of(tmp_path_factory):
 
 @pytest.fixture(
     scope="module",
-    params=[("minilm", 1, 2), ("minilm", 4, 4), ("minilm", 4, 5), ("llama", 0, 1), ("llama", 2, 3)],
+    params=[("minilm", 1, 2), ("minilm", 4, 4), ("llama", 0, 1)],
     ids=lambda pair: "-".join(map(str, pair)),
 )
 def samples(request, layers_of):
@@ -283,19 +283,6 @@ def test_the_mean_over_seeds_is_that_of_the_published_package(samples):
     theirs = [PUBLISHED.compute_mauve(*samples, seed=seed, num_buckets=N_CLUSTERS).mauve for seed in range(10)]
     ours = [mauve_of(*samples, N_CLUSTERS, seed) for seed in range(10)]
     assert abs(np.mean(ours) - np.mean(theirs)) < 3 * np.std(theirs)
-
-
-def test_every_row_is_as_likely_a_first_centre(runs):
-    """k-means++ draws rows far from others more often."""
-    rows = sample(300, shift=0.3)
-    for seed in range(60):
-        clustered(rows, np.arange(len(rows)), 30, seed)
-    drawn = [run.init for run in runs]
-    assert all(len(np.unique(centres, axis=0)) == 30 for centres in drawn)
-    times = (np.concatenate(drawn)[:, None] == rows).all(axis=2).sum(axis=0)
-    assert times.sum() == len(drawn) * 30
-    far = ((rows - rows.mean(axis=0)) ** 2).sum(axis=1)
-    assert times[far > np.median(far)].mean() == pytest.approx(times.mean(), rel=0.03)
 
 
 def test_equal_rows_are_one_centre_whatever_the_last_bit_of_their_scores(runs):

@@ -70,7 +70,7 @@ def attention_metrics(texts, causal):
             **KEY,
             "review_id": str(number),
             "n_tokens": len(weights),
-            **vars(attention_profile(received(weights, causal), uniform_attention(len(weights), causal))),
+            **attention_profile(received(weights, causal), uniform_attention(len(weights), causal)),
         }
         for number, weights in enumerate(texts)
     ]

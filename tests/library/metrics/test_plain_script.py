@@ -29,7 +29,7 @@ def by_the_library(tokens: np.ndarray, received: np.ndarray, uniform: np.ndarray
     for view, values in singular_values(tokens, VIEWS).items():
         batch = SpectrumBatch(values[None], np.array([len(values)]))
         found |= {(view, name): evaluate(name, batch).item() for name in SPECTRAL_METRICS}
-    profile = vars(attention_profile(received, uniform)) | {"n_tokens": len(received)}
+    profile = attention_profile(received, uniform) | {"n_tokens": len(received)}
     geometry = token_geometry(tokens) | {"n_tokens": len(tokens)}
     for registry, measured in ((GEOMETRY_METRICS, geometry), (ATTENTION_METRICS, profile)):
         columns = {name: np.array([value]) for name, value in measured.items()}

@@ -57,6 +57,6 @@ def test_a_share_in_percent(share, words):
     assert share_in_words(share) == words
 
 
-def test_a_share_stands_beside_its_range_with_its_sign():
+def test_a_share_has_its_range_and_its_sign():
     assert signed(share_of_range(0.052, 0.654)) == "+5.2 % of 0.65"
     assert [signed(number) for number in ("−3 %", "0", "0 % of 0.4", "0.2")] == ["−3 %", "0", "0 % of 0.4", "+0.2"]

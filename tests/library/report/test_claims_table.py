@@ -57,6 +57,10 @@ def browser(running, file):
     return running
 
 
+def tested(made) -> pl.DataFrame:
+    return made.tables["claims"].filter(pl.col("verdict") != "not tested")
+
+
 def cells(browser) -> list[list[str]]:
     """The cells of every row that is shown."""
     script = "return [...document.querySelectorAll('#claims tbody tr')].map(r => [...r.cells].map(c => c.innerText))"
@@ -72,7 +76,6 @@ def button(browser, name: str):
 
 def test_a_row_has_the_numbers_of_its_claim(browser, made):
     labels = made.study.figures.labels
-    tested = made.tables["claims"].filter(pl.col("verdict") != "not tested")
     expected = sorted(
         (
             row["statement"],
@@ -85,7 +88,7 @@ def test_a_row_has_the_numbers_of_its_claim(browser, made):
             str(row["n_reviews"]),
             row["fragile"],
         )
-        for row in tested.iter_rows(named=True)
+        for row in tested(made).iter_rows(named=True)
     )
     found = []
     for statement, _, layers, model, verdict, checks, share, estimate, n in cells(browser):
@@ -140,10 +143,8 @@ def test_a_column_filters_by_keyboard(browser, column):
 
 
 def test_numbers_sort_as_numbers(browser, made):
-    tested = made.tables["claims"].filter(pl.col("verdict") != "not tested", pl.col("relative_effect").is_finite())
-    wanted = [
-        share_of_range(*row) for row in tested.sort("relative_effect").select("relative_effect", "depth_range").rows()
-    ]
+    sized = tested(made).filter(pl.col("relative_effect").is_finite()).sort("relative_effect")
+    wanted = [share_of_range(*row) for row in sized.select("relative_effect", "depth_range").rows()]
     button(browser, "Sort by Of depth").send_keys(Keys.ENTER)
     for _ in range(100):  # the table is drawn anew a moment after the key
         shown = [share for row in cells(browser) if (share := row[6].replace("\u00a0", " "))]
@@ -167,16 +168,12 @@ def test_what_is_not_tested_is_folded_with_its_reasons(browser, made):
     untested = made.tables["claims"].filter(verdict="not tested")
     statements, reasons = set(untested["statement"]), set(untested["reason"])
     assert statements
-    assert not {row[0] for row in cells(browser)} & (statements - set(_tested(made)["statement"]))
+    assert not {row[0] for row in cells(browser)} & (statements - set(tested(made)["statement"]))
     summary = browser.find_element(By.CSS_SELECTOR, "section summary")
     section = browser.find_element(By.TAG_NAME, "section")
     assert not any(reason in section.text for reason in reasons)
     summary.send_keys(Keys.ENTER)
     assert all(words in section.text for words in statements | reasons)
-
-
-def _tested(made) -> pl.DataFrame:
-    return made.tables["claims"].filter(pl.col("verdict") != "not tested")
 
 
 def test_on_paper_it_has_every_row_and_no_control(browser):

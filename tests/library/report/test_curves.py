@@ -245,11 +245,9 @@ def test_a_variant_with_too_few_reviews_is_named_and_not_drawn():
 
 def test_a_difference_that_is_not_tested_says_why():
     refused = pl.col("variant") == "front"
-    numbers = [
-        pl.when(~refused).then(name).otherwise(float("nan")).alias(name) for name in ("mean", "ci_low", "ci_high")
-    ]
+    numbers = pl.when(~refused).then(pl.col("mean", "ci_low", "ci_high")).otherwise(float("nan"))
     table = contrasts_of().with_columns(
-        *numbers,
+        numbers,
         reason=pl.when(refused).then(pl.lit("3 of 40 reviews accepted in both")),
         verdict=pl.when(refused).then(pl.lit("not tested")).otherwise("verdict"),
     )

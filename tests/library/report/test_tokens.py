@@ -71,10 +71,6 @@ def test_pieces_are_the_text(text, data):
     assert found[0] == found[-1] == found[-2] == ""
 
 
-def test_blanks_stand_before_their_token():
-    assert pieces("A  bad film", np.array([(0, 1), (3, 6), (6, 11)])) == ["A", "  bad", " film"]
-
-
 def test_a_token_is_in_a_phrase_that_it_shares_a_character_with():
     offsets = np.array([(0, 0), (0, 3), (3, 8), (8, 12)])
     assert in_phrases(offsets, [(4, 8)]) == [False, False, True, False]

@@ -100,18 +100,6 @@ class TestTable:
         )
         assert table_of(pl.concat([metrics, after])).equals(table_of(metrics))
 
-    def test_a_metric_that_begins_after_the_first_block(self):
-        # as attention: no value at layer 0, beside a metric that has one
-        values = walks(10, 5)
-        attention = metrics_table(values, "first_token_attention_share").filter(pl.col("layer") > 0)
-        both = pl.concat([attention, metrics_table(walks(10, 5))])
-        table = table_of(both, [RISING, "first_token_attention_share"]).filter(metric="first_token_attention_share")
-        first = row_of(table, "step_001")
-        assert first["n_reviews"] == 0
-        assert np.isnan([first["estimate"], first["ci_low"], first["ci_high"]]).all()
-        expected = np.mean([stats.linregress([0.25, 0.5, 0.75, 1], row[1:]).slope for row in values])
-        assert row_of(table, "slope")["estimate"] == pytest.approx(expected)
-
     def test_a_block_alone_and_a_metric_without_a_value_before_it(self):
         of_one_block = table_of(metrics_table(np.array([[1, 3.0], [2, 5.0]])))
         assert row_of(of_one_block, "net_change")["estimate"] == 2.5

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from homogenization.statistics import resampling
@@ -37,13 +36,6 @@ class TestWeights:
         assert weights.dtype == np.float64
         np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-14)
         np.testing.assert_allclose(weights * 30, np.round(weights * 30), atol=1e-12)
-
-    def test_counts_are_multinomial(self):
-        counts = np.round(bootstrap_weights(10, 20_000, seed=3) * 10).astype(int)
-        observed = np.bincount(counts[:, 0], minlength=11)[:6]
-        expected = stats.binom(10, 0.1).pmf(np.arange(6)) * 20_000
-        assert stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-3
-        assert np.cov(counts[:, 0], counts[:, 1])[0, 1] == pytest.approx(-0.1, abs=0.03)
 
     def test_seed_decides(self):
         np.testing.assert_array_equal(bootstrap_weights(9, 50, 1), bootstrap_weights(9, 50, 1))

@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from examples import example_table
-from homogenization.statistics.contrasts import Texts, contrast_table
-from homogenization.statistics.estimates import hodges_lehmann, trimmed_mean
-from homogenization.statistics.resampling import Resampling
-from homogenization.tables.comparisons import comparisons_table
-from homogenization.tables.metrics import METRICS_SCHEMA
-from homogenization.tables.similarity import SIMILARITY_SCHEMA
+from homogenization.statistics.estimates import estimates, hodges_lehmann, judged, trimmed_mean
+from homogenization.statistics.resampling import Resampling, flip_p
 from library.statistics.shared import MARGIN
 from library.statistics.simulated import assert_rate
 
@@ -107,30 +102,11 @@ def few(generator, mean=0.0, spread=1.0):
 
 
 def verdicts(draw, depth_range=1e-3, **of_draw):
-    """A row for each simulated study, from the table of contrasts: `verdict`, `fragile`.
-
-    Each study stands in a view of its own. Depth moves the metric by `depth_range` in the original; the last layer,
-    which says so, has no values in front.
-    """
-    differences = draw(np.random.default_rng(0), **of_draw)
-    study, review = (index.ravel() for index in np.indices(differences.T.shape))
-    layers = []
-    for variant, layer, values in (
-        ("original", 0, np.zeros(differences.size)),
-        ("original", 1, np.full(differences.size, depth_range)),
-        ("front", 0, differences.T.ravel()),
-    ):
-        names = {"model": "m", "variant": variant, "point": "residual_stream", "metric": "cosine_anisotropy"}
-        names |= {"review_id": [f"r{number:03d}" for number in review], "view": [f"v{number}" for number in study]}
-        layers.append(example_table(METRICS_SCHEMA, **names, layer=layer, depth=float(layer), value=values))
-    metrics = pl.concat(layers)
-    accepted = metrics.filter(variant="front").select("variant", "review_id").unique().with_columns(accepted=True)
-    accepted = pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), accepted], how="diagonal")
-    comparisons = comparisons_table(accepted, [("front", "original")], N_REVIEWS, 10)
-    table = contrast_table(
-        metrics, None, Texts(comparisons, accepted), ["cosine_anisotropy"], Resampling(1000, 0.95, 0, MARGIN)
-    )
-    return table.filter(layer=0)
+    """A row for each simulated study, a family of its own: `verdict`, `fragile`."""
+    differences, resampling = draw(np.random.default_rng(0), **of_draw), Resampling(1000, 0.95, 0, MARGIN)
+    p = flip_p(differences, resampling.sign_flips(N_REVIEWS))[0]
+    told = {"p_max_t": p, "depth_range": depth_range, "review_sd": 0.0}
+    return judged(pl.DataFrame(estimates(differences, 0.95) | told), resampling)
 
 
 def significant(table):

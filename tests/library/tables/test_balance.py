@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from drawings import shown, texts
 from homogenization.corpus.sentences import words
-from homogenization.figures.balance import draw
+from homogenization.figures.texts import balance as draw
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.tables.balance import (

@@ -6,15 +6,11 @@ import pytest
 import torch
 from scipy.optimize import nnls
 
-from homogenization.corpus.cleaning import clean_text
 from homogenization.measures.position_cells import DICTIONARY, dictionary_templates, seen_keys
 from homogenization.measures.positional import PositionalSums
-from homogenization.measures.positional_pass import add_attention, positional_sums
+from homogenization.measures.positional_pass import add_attention
 from homogenization.run.parquet import write_table
 from homogenization.states.attention import AttentionMap
-from homogenization.states.long_texts import Texts
-from homogenization.states.model import load_model
-from homogenization.states.reading import Reading
 from homogenization.tables.positional import (
     POSITIONAL_SCHEMA,
     TEMPLATES_SCHEMA,
@@ -99,28 +95,6 @@ def test_a_study_of_one_review_has_no_second_half():
     found = numbers_of(read(0.4, lengths=[50])[0])
     assert np.isnan([*found["positional_mass"], *found["r2_log"], *found["null_mass"], *found["ratio"]]).all()
     assert np.isfinite([*found["total_mass"], *found["lambda_dictionary"]]).all()
-
-
-def test_a_trained_model_is_as_positional_with_its_words_in_random_order(stories, imdb):
-    """A model of five blocks without a sink: nearly all that it prefers is recency, whatever the words."""
-    entry = {"weights": {"path": str(stories)}, "dtype": "float32", "device": "cpu", "bos": "always", "max_tokens": 400}
-    model, rng = load_model(entry), np.random.default_rng(0)
-    texts = [clean_text(text) for text in pl.read_parquet(imdb)["text"].head(16)]  # the model attends to "<"
-    shuffled = [" ".join(rng.permutation(text.split())) for text in texts]
-    ranks = {f"r{index}": index for index in range(len(texts))}
-    masses, nulls = [], []
-    for chosen in (texts, shuffled):
-        sums, _ = positional_sums(
-            Reading(model, Texts(list(ranks), chosen), {"model": "m", "variant": "v"}, 512, record_attention=True),
-            ranks,
-        )
-        found = PositionalSums.of_table(sums)
-        numbers = [head_numbers(found.by_head[block], found.by_position[block]) for block in range(5)]
-        masses.append([block["positional_mass"].mean() for block in numbers])
-        nulls.append([block["null_mass"].mean() for block in numbers])
-    np.testing.assert_allclose(masses, [[0.67, 0.83, 0.65, 0.75, 0.48]] * 2, atol=0.05)
-    np.testing.assert_allclose(masses[0], masses[1], atol=0.04)
-    np.testing.assert_allclose(nulls, 0, atol=0.03)
 
 
 def test_tables_of_several_shards_are_those_of_one(tmp_path):

@@ -1,6 +1,6 @@
 """The table `answers`: what the claims say of a model, in words made from their numbers."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -43,10 +43,8 @@ def answers_table(
 ) -> pl.DataFrame:
     """What grows alike over depth, whether key phrases at an edge or attention do it, and how large that is.
 
-    Counted are net changes and slopes of the originals, contrasts and interventions, of metrics that measure
-    homogenization, of each text by itself; whichever side a claim is on, tokens are *more alike* where the estimate is
-    on the side of homogenization and the verdict decided. Models of which no such claim was tested share the last row.
-    The columns are those of `ANSWERS_SCHEMA`.
+    Whichever side a claim is on, tokens are *more alike* where the estimate is on the side of homogenization and the
+    verdict decided. The columns are those of `ANSWERS_SCHEMA`.
 
     Args:
         claims: the table `claims`.
@@ -61,43 +59,47 @@ def answers_table(
     tested = claims.filter(pl.col("verdict") != NOT_TESTED, convention="raw")
     found = [finding for finding in findings(tested.iter_rows(named=True), controls) if finding.of_likeness]
     found.sort(key=lambda one: (_SINCE.index(one.since), _LAYERS.index(one.layers), one.rank))
-    still = {"unchanged": unchanged, "min_reviews": min_reviews, "more_change": MORE_CHANGE}
-    rows = []
+    by_model, still = grouped(found, lambda one: one.model), {"unchanged": unchanged, "min_reviews": min_reviews}
+    rows, silent = [], []
     for model in models:
-        of_model = [finding for finding in found if finding.model == model]
-        contrasts = [finding for finding in of_model if finding.statistic == "contrast"]
-        changes = [finding for finding in of_model if finding.statistic == "intervention"]
-        said = {
-            "depths": _over_depth(of_model),
-            "edges": grouped(
-                (one for one in contrasts if one.role and one.variant in controls),
-                lambda one: one.where,
-                lambda one: (one.role, one.other_view),
-            ),
-            "changes": grouped(
-                changes,
-                lambda one: one.where,
-                lambda one: doses[one.claim].partition(_MINUS)[0],
-                lambda one: (doses[one.claim].partition(_MINUS)[2], one.other_view),
-            ),
-        }
-        if any(said.values()):
-            differing = sorted({finding.share_changed for finding in contrasts})
-            compared = {finding.variant for finding in contrasts}
-            alone = [f"`{name}`" for name, named in controls.items() if not named and name in compared]
-            rows.append((model, write(words, differing=differing, alone=alone, **said, **still)))
-    answered = {model for model, _ in rows}
-    if silent := [model for model in models if model not in answered]:
-        none = {"depths": (), "edges": {}, "changes": {}, "differing": (), "alone": ()}
-        rows.append((_together(silent, answered), f"{write(words, **none, **still)} {_NO_ANSWER}".strip()))
+        said = _said(by_model.get(model, []), controls, doses)
+        if said["depths"] or said["edges"] or said["changes"]:
+            rows.append((model, write(words, **said, **still, more_change=MORE_CHANGE)))
+        else:
+            silent.append(model)
+    if silent:
+        answer = write(words, **_said([], controls, doses), **still, more_change=MORE_CHANGE)
+        rows.append((_together(silent, len(models)), f"{answer} {_NO_ANSWER}".strip()))
     return pl.DataFrame(rows, schema=ANSWERS_SCHEMA, orient="row")
 
 
-def _together(silent: Sequence[str], answered: Collection[str]) -> str:
+def _said(found: Sequence[Finding], controls: Mapping[str, Mapping[str, str]], doses: Mapping[str, str]) -> dict:
+    """The values of the template that are made of the findings of a model."""
+    contrasts = [finding for finding in found if finding.statistic == "contrast"]
+    compared = {finding.variant for finding in contrasts}
+    return {
+        "depths": _over_depth(found),
+        "edges": grouped(
+            (one for one in contrasts if one.role and one.variant in controls),
+            lambda one: one.where,
+            lambda one: (one.role, one.other_view),
+        ),
+        "changes": grouped(
+            (one for one in found if one.statistic == "intervention"),
+            lambda one: one.where,
+            lambda one: doses[one.claim].partition(_MINUS)[0],
+            lambda one: (doses[one.claim].partition(_MINUS)[2], one.other_view),
+        ),
+        "differing": sorted({finding.share_changed for finding in contrasts}),
+        "alone": [f"`{name}`" for name, named in controls.items() if not named and name in compared],
+    }
+
+
+def _together(silent: Sequence[str], n_models: int) -> str:
     """The models without an answer, by name if they are few: snapshots of trained models can be dozens."""
     if len(silent) <= _FEW:
         return listed(silent)
-    return f"{len(silent)} other models" if answered else f"all {len(silent)} models"
+    return f"all {n_models} models" if len(silent) == n_models else f"{len(silent)} other models"
 
 
 def _over_depth(found: Iterable[Finding]) -> list[tuple[list[str], list[Finding]]]:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.terms import Claim, UnavailableError, is_pooled
-from homogenization.names.columns import ENDS
+from homogenization.names.columns import ENDS, ends_of
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import CHECKS, KEPT, POOLS, REVIEWS
@@ -27,6 +27,7 @@ from homogenization.tables.regions import at_layers
 
 _INFLUENTIAL_LEAST = 2  # reviews that have to stay
 SIZE = ("depth_range", "review_sd")  # what depth does to a metric, and how far reviews lie apart
+INTERVAL = ("estimate", "ci_low", "ci_high")
 _OF_ROW = ("ci_low", "ci_high", "n_reviews", *SIZE)
 _OF_REVIEWS = ("effect_size", *(f"{name}{end}" for name in CHECKS for end in ENDS))
 
@@ -185,17 +186,18 @@ class Evidence:
             found = {name: column.item() for name, column in estimates(values, self.confidence).items()}
             return {"estimate": found.pop("mean"), **found}
         low, high = (end.item() for end in mean_interval(values, self.confidence))
-        return {**estimated("estimate", float(values.mean()), low, high), "n_reviews": len(values), "unit": unit}
+        return {**estimated((float(values.mean()), low, high)), "n_reviews": len(values), "unit": unit}
 
     def over_reviews(self, make: OfReviews, n: int) -> Found:
         """A statistic of `n` reviews that is no mean, with its percentile interval and its check `KEPT`."""
 
-        def of(name: str, rows: np.ndarray) -> Found:
-            return estimated(name, *resampled(make(rows), self.weights(len(rows)), self.confidence))
+        def interval(rows: np.ndarray) -> tuple[float, float, float]:
+            return resampled(make(rows), self.weights(len(rows)), self.confidence)
 
         every = np.arange(n)
         stay = _least_influential(make(every), n)
-        return {**of("estimate", every), **(of(KEPT, stay) if len(stay) < n else {}), "n_reviews": n}
+        kept = ends_of(KEPT, interval(stay)) if len(stay) < n else {}
+        return {**estimated(interval(every)), **kept, "n_reviews": n}
 
 
 # most claims of a study are about the same number of reviews, or about those without the most influential
@@ -232,10 +234,9 @@ def at_layers_of(claim: Claim, rows: pl.DataFrame) -> pl.DataFrame:
     return chosen.group_by("review_id", maintain_order=True).agg(pl.col("value").mean())
 
 
-def estimated(name: str, estimate: float, low: float, high: float) -> Found:
-    """The columns of an estimate and its interval."""
-    stem = "ci" if name == "estimate" else name
-    return {name: estimate, f"{stem}_low": low, f"{stem}_high": high}
+def estimated(interval: Sequence[float]) -> Found:
+    """The columns of an estimate and the ends of its interval."""
+    return dict(zip(INTERVAL, interval, strict=True))
 
 
 def selected(claim: Claim, row: Mapping[str, Any], estimate: str = "estimate") -> Found:

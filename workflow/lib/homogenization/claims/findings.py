@@ -8,7 +8,7 @@ from typing import Any
 from homogenization.claims.terms import AT_LAYERS, SINCE, views_of
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, view_without_first
 from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, REVIEWS, SUPPORTED, UNDECIDED
@@ -101,7 +101,7 @@ class Finding:
         first = views_of(self.metric)[0]
         if self.view in (None, first, ALL_TOKENS):
             return ""
-        return WITHOUT_FIRST if self.view == f"{first}_{WITHOUT_FIRST}" else self.view
+        return WITHOUT_FIRST if self.view == view_without_first(first) else self.view
 
     @property
     def where(self) -> str:

@@ -225,7 +225,7 @@ def _verdict(claim: Claim, found: Found, resampling: Resampling) -> dict[str, An
 def _judged(claim: Claim, found: Found, name: str, resampling: Resampling, *, p: float | None = None) -> str:
     """The verdict by an interval, or by p: on the claimed side, on the other, within the margin, or none of these.
 
-    A correlation has to be stronger than without the first token besides.
+    A correlation also has to be stronger than without the first token.
     """
     low, high = ends(found, name)
     if _of_nothing(claim):

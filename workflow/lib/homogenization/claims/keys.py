@@ -33,7 +33,7 @@ class Keys(Section):
     """The keys of a statistic of claims."""
 
     in_thesis: ClassVar[bool] = False
-    """Whether it can be taken in the convention of the thesis too."""
+    """Whether it exists in the convention of the thesis too."""
     has_criterion: ClassVar[bool] = True
     """Whether a claim states a bound; otherwise the statistic has to be above 0."""
 

@@ -5,12 +5,13 @@ from typing import Any
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.registry import view_without_first
 
 Claim = Mapping[str, Any]  # as `config.claims.Claim.as_params()` gives it
 
-# How a metric is taken: of each text by itself, or of the centred tokens of many texts, the output after the last norm.
+# What a metric is of: each text by itself, or the centred tokens of many texts, with the output after the last norm.
 RAW, THESIS = "raw", "thesis"
-AT_LAYERS = {  # layers that are averaged -> where a mean is taken
+AT_LAYERS = {  # layers that are averaged -> in words
     "all": "over all layers",
     "first": "in the first layers",
     "middle": "in the middle layers",
@@ -37,5 +38,5 @@ def views_of(metric: str) -> tuple[str, ...]:
 
 def without_first(claim: Claim) -> Claim | None:
     """The claim with the first token left out of its metric; None where it is already, or there is no such view."""
-    view = "without_first" if claim["view"] == "all_tokens" else f"{claim['view']}_without_first"
+    view = view_without_first(claim["view"])
     return {**claim, "view": view} if view in views_of(claim["metric"]) else None

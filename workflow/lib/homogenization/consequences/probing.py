@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.corpus.hashing import seeded_hash
+from homogenization.names.columns import table_of
 from homogenization.names.consequences import DRAWN
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
@@ -225,11 +226,9 @@ def tabulate(
                 if not told_apart:
                     columns |= dict.fromkeys(("shift", "in_scales"), np.full(len(names), np.nan))
                 place = {"model": model, "variant": name, "condition": condition, "layer": layer}
-                table = pl.DataFrame({"review_id": names, **columns}).with_columns(
-                    **{key: pl.lit(value) for key, value in place.items()}, depth=pl.lit(layer) / n_blocks
-                )
-                present = ~np.isnan(placed[name]).any(axis=1)
-                parts.append(table.filter(present).select(*POOLED_READINGS_SCHEMA).cast(POOLED_READINGS_SCHEMA))
+                place["depth"] = layer / n_blocks
+                table = table_of({"review_id": names, **place, **columns}, POOLED_READINGS_SCHEMA)
+                parts.append(table.filter(~np.isnan(placed[name]).any(axis=1)))
         logger.info("condition %s: %s", condition, ", ".join(of_texts))
     return pl.concat(parts)
 

@@ -1,8 +1,8 @@
 """Every figure by name: its title, its place in the report, its tables, and the condition under which a study draws it.
 
-To add a figure, add one entry here, a module of its name beside this one, and a caption of its name in workflow/report.
-The module's function `draw(tables, shown)` returns the figure, and raises HomogenizationError where its first table has
-no rows of what is shown. This module is pure data that the Snakefile reads, so it imports no plotting library.
+To add a figure, add one entry here, a function of its name in a module of this package, and a caption of its name in
+workflow/report. The function takes `tables` and `shown`, returns the figure, and raises HomogenizationError where its
+first table has no rows of what is shown. This module is pure data that the Snakefile reads: no plotting library.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,8 @@ class Figure:
     """The description of a figure before it is drawn, or of the figures of one kind, which one job draws.
 
     Attributes:
-        name: name of its module, of its caption and, after `plot_`, of its rule.
+        name: name of the function that draws it, of its caption and, after `plot_`, of its rule.
+        module: module of this package that has the function.
         title: text above the figure where the configuration gives no other; of a kind, what stands before the title of
             the metric, "" for nothing.
         category: heading in the report, below which the entry of the figure is its title.
@@ -42,6 +43,7 @@ class Figure:
     """
 
     name: str
+    module: str
     title: str
     category: str
     tables: tuple[str, ...]
@@ -79,6 +81,7 @@ def _is_headline(fields: Mapping[str, Any]) -> bool:
 _ENTRIES = (
     Figure(
         name="metric",
+        module="lines",
         title="",
         category="Metrics",
         tables=("summary.parquet",),
@@ -89,6 +92,7 @@ _ENTRIES = (
     ),
     Figure(
         name="mauve",
+        module="lines",
         title="MAUVE between consecutive layers",
         category="Metrics",
         tables=("mauve.parquet",),
@@ -97,6 +101,7 @@ _ENTRIES = (
     ),
     Figure(
         name="cosine_histogram",
+        module="lines",
         title="Cosines between the tokens of a review, by layer",
         category="Metrics",
         tables=("cosines.parquet",),
@@ -104,6 +109,7 @@ _ENTRIES = (
     ),
     Figure(
         name="first_token",
+        module="lines",
         title="The first token and the others, by depth",
         category="Position and attention",
         tables=("summary.parquet",),
@@ -111,6 +117,7 @@ _ENTRIES = (
     ),
     Figure(
         name="attention_profile",
+        module="attention",
         title="Attention received, by position in the review",
         category="Position and attention",
         tables=("attention.parquet",),
@@ -119,6 +126,7 @@ _ENTRIES = (
     ),
     Figure(
         name="attention_heatmap",
+        module="attention",
         title="Attention received, relative to uniform attention",
         category="Position and attention",
         tables=("attention.parquet",),
@@ -127,6 +135,7 @@ _ENTRIES = (
     ),
     Figure(
         name="similarity",
+        module="texts",
         title="Similarity of the variants to the original reviews",
         category="Data",
         tables=("similarity.parquet",),
@@ -135,6 +144,7 @@ _ENTRIES = (
     ),
     Figure(
         name="placement",
+        module="texts",
         title="Where the key phrases stand in their sentences",
         category="Data",
         tables=("placement.parquet",),
@@ -143,6 +153,7 @@ _ENTRIES = (
     ),
     Figure(
         name="balance",
+        module="texts",
         title="Balance of the controls",
         category="Data",
         tables=("balance.csv",),
@@ -151,6 +162,7 @@ _ENTRIES = (
     ),
     Figure(
         name="contrast",
+        module="contrast",
         title="Differences between variants",
         category="Contrasts",
         tables=("contrasts.parquet",),
@@ -162,6 +174,7 @@ _ENTRIES = (
     ),
     Figure(
         name="first_token_scatter",
+        module="first_token_scatter",
         title="Singular anisotropy and the first token",
         category="Position and attention",
         tables=("metrics.parquet", "first_token.parquet"),
@@ -169,6 +182,7 @@ _ENTRIES = (
     ),
     Figure(
         name="components",
+        module="components",
         title="What each component of a block adds to anisotropy",
         category="Contrasts",
         tables=("components.parquet",),
@@ -178,6 +192,7 @@ _ENTRIES = (
     ),
     Figure(
         name="extrema",
+        module="extrema",
         title="What happens at the peaks",
         category="Contrasts",
         tables=("summary.parquet", "extrema.parquet", "extrema_blocks.parquet"),
@@ -186,6 +201,7 @@ _ENTRIES = (
     ),
     Figure(
         name="dose_response",
+        module="changed_attention",
         title="Changed attention",
         category="Causes",
         tables=("interventions.parquet", "doses.csv"),
@@ -196,6 +212,7 @@ _ENTRIES = (
     ),
     Figure(
         name="conditions",
+        module="changed_attention",
         title="Masked keys, clipped sinks, other positions",
         category="Causes",
         tables=("interventions.parquet", "intervened_layers.parquet", "doses.csv"),
@@ -206,6 +223,7 @@ _ENTRIES = (
     ),
     Figure(
         name="susceptibility",
+        module="changed_attention",
         title="What a metric answers to: slopes by block",
         category="Causes",
         tables=("slopes.parquet",),
@@ -214,6 +232,7 @@ _ENTRIES = (
     ),
     Figure(
         name="harm",
+        module="changed_attention",
         title="Homogenization and what it costs",
         category="Consequences",
         tables=("harm.csv",),
@@ -222,6 +241,7 @@ _ENTRIES = (
     ),
     Figure(
         name="probes",
+        module="lines",
         title="What a probe finds in the pooled states of a text",
         category="Consequences",
         tables=("probes.parquet",),
@@ -229,6 +249,7 @@ _ENTRIES = (
     ),
     Figure(
         name="shifts",
+        module="lines",
         title="How far a changed text moves its pooled states",
         category="Consequences",
         tables=("shifts.parquet",),
@@ -236,6 +257,7 @@ _ENTRIES = (
     ),
     Figure(
         name="training",
+        module="lines",
         title="Losses while models are trained",
         category="Training",
         tables=("training.parquet",),
@@ -244,6 +266,7 @@ _ENTRIES = (
     ),
     Figure(
         name="arms",
+        module="lines",
         title="Trained models, over seeds",
         category="Training",
         tables=("arms.parquet",),
@@ -254,6 +277,7 @@ _ENTRIES = (
     ),
     Figure(
         name="positional_heads",
+        module="attention",
         title="How much of each head's attention follows from positions alone",
         category="Position and attention",
         tables=("positional.parquet",),
@@ -261,6 +285,7 @@ _ENTRIES = (
     ),
     Figure(
         name="positional_templates",
+        module="attention",
         title="The attention that positions alone predict",
         category="Position and attention",
         tables=("templates.parquet", "positional.parquet", "attention.parquet"),
@@ -268,6 +293,7 @@ _ENTRIES = (
     ),
     Figure(
         name="sinks",
+        module="attention",
         title="Tokens besides the first that draw attention or are massive",
         category="Position and attention",
         tables=("sinks.parquet",),
@@ -275,6 +301,7 @@ _ENTRIES = (
     ),
     Figure(
         name="sensitivity",
+        module="sensitivity",
         title="What the metrics answer to",
         category="Metrics",
         tables=("sensitivity.csv",),
@@ -283,6 +310,7 @@ _ENTRIES = (
     ),
     Figure(
         name="claims",
+        module="claims",
         title="Claims, judged on these reviews",
         category="Claims",
         tables=("claims.csv", "comparisons.csv"),

@@ -4,8 +4,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -13,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from homogenization.figures.grammar import finish
-from homogenization.figures.shown import Named, Shown, Tables, require_rows
+from homogenization.figures.shown import Named, Shown, Tables, required
 from homogenization.figures.style import DARK, FINE, GREY, HAIR, NOTE, RULE, VERDICTS
 from homogenization.figures.words import counted, short_number
 from homogenization.names.changes import MORE_CHANGE
 from homogenization.names.numbers import probability, share_in_words, signed
 from homogenization.names.prose import where_few
-from homogenization.names.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
+from homogenization.names.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY, caveats
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
 _CLAIMS = {  # columns of tables/claims.csv that the board shows
@@ -32,14 +31,30 @@ _CLAIMS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("share_changed", "without_first", "p_max_t"), pl.Float64),
 }
 _COMPARISONS = ("variant", "minus", "imbalance")
-COLUMNS = {
-    "claims": _CLAIMS,
-    "comparisons": {name: dtype for name, dtype in COMPARISONS_SCHEMA.items() if name in _COMPARISONS},
-}
-
+COLUMNS = {"claims": _CLAIMS, "comparisons": {name: COMPARISONS_SCHEMA[name] for name in _COMPARISONS}}
 
 CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
 _SIGNED = ("contrast", "slope", "net_change", "component", "correlation", "intervention", "arms")
+_VERDICTS_IN_WORDS = (
+    "Per cent: of what depth does to the metric in the model (its range over depth). Below it, or large: the "
+    "estimate, with its interval. Supported or contradicted: on the claimed or on the other side of the criterion "
+    "(grey): by p where a claim is about some layers or parts of the depth, corrected over these, else by the whole "
+    "interval. Negligible: the interval is closer to no difference than the margin. Undecided: none of these."
+)
+_REMARKS = {  # what the note says where any row is so
+    "Fragile: a robust estimate, or the reviews without the most influential, give another verdict.": "fragile",
+    "Unbalanced: the variant and its control differ in more than the claim is about.": pl.col(
+        "imbalance"
+    ).is_not_null(),
+    "Changed: the share of the texts that differ, which alone are compared.": pl.col("share_changed") < 1,
+    "p: corrected, where it decides otherwise than the interval would.": "p_decides",
+    "First (n): the other verdict of the n reviews that begin with the same token in both.": "first_decides",
+    "Without first: the estimate where the first token is left out.": pl.col("without_first").is_finite(),
+    "Pooled: tokens of many texts in one matrix, centred, with the output after the final norm.": (
+        pl.col("convention") == "thesis"
+    ),
+    "†: the metric changes with the number of tokens alone.": "depends_on_length",
+}
 
 _STATEMENT, _CRITERION, _NUMBER, _DETAIL = 9, 7, 9.5, 6.3  # points
 # inches; the axes of the board are in inches too, so that text and boxes fit each other
@@ -49,108 +64,73 @@ _NO_BREAK = "\u00a0"
 _LEAST_TOGETHER = 3  # claims tested in no model that share a row
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One claim, laid out: its wrapped texts, and its cells by model (None: for all models)."""
-
-    statement: str
-    criterion: str
-    height: float
-    cells: dict[str | None, "_Cell"]
-
-
-@dataclass(frozen=True)
-class _Cell:
+class _Cell(NamedTuple):
     """What a cell says: the verdict, a number, and small lines below it; without a number, only the lines."""
 
     verdict: str
     number: str
     lines: tuple[str, ...]
 
-    def reason(self, n_columns: int) -> str:
-        """Its only line, wrapped to the width of so many columns."""
-        return textwrap.fill(self.lines[0], _characters(_DETAIL, n_columns * _CELL_WIDTH - 0.3))
-
-    def height(self, n_columns: int) -> float:
-        """Height of its texts in inches, in a box as wide as so many columns."""
-        if not self.number:
-            return _height(_DETAIL, self.reason(n_columns))
-        return _line(_NUMBER) + _line(_DETAIL) * len(self.lines)
+    @property
+    def height(self) -> float:
+        """Height of its texts in inches."""
+        return _line(_NUMBER) * bool(self.number) + _line(_DETAIL) * len(self.lines)
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+class _Row(NamedTuple):
+    """One claim, laid out: its wrapped texts, and its cells by model (None: for all models)."""
+
+    statement: str
+    criterion: str
+    cells: dict[str | None, _Cell]
+
+    @property
+    def height(self) -> float:
+        """Height in inches."""
+        texts = max(_height(_STATEMENT, self.statement), _height(_CRITERION, self.criterion))
+        return max(_LEAST_ROW, _PADDING + max(texts, *(cell.height for cell in self.cells.values())))
+
+
+def claims(tables: Tables, shown: Shown) -> Figure:
     """The board of the source `shown.claims_of` from the table claims, whose order it keeps.
 
     A claim whose model is null has one cell for all models; where all are, the board has one column. A claim without a
     row for a model was not tested in it. The table comparisons says which controls are out of balance.
     """
-    claims, models = tables["claims"], shown.models
-    table = claims.filter(source=shown.claims_of)
-    require_rows(table, shown, f"claims of '{shown.claims_of}'", claims["source"])
+    models, wanted = shown.models, f"claims of '{shown.claims_of}'"
+    table = required(tables["claims"], shown, wanted, of=(), told="source", source=shown.claims_of)
     table = table.filter(pl.col("model").is_null() | pl.col("model").is_in([name for name, _ in models]))
     models = [(None, STUDY.capitalize())] if table["model"].is_null().all() else models
     unchanged = table["reason"].str.ends_with(MORE_CHANGE).any()  # said once, and not in each cell
+    unbalanced = tables["comparisons"].select(*_COMPARISONS).with_columns(pl.col("imbalance").replace("", None))
     table = table.with_columns(pl.col("reason").str.strip_suffix(f". {MORE_CHANGE}"))
-    table = table.join(_unbalanced(tables["comparisons"]), on=("variant", "minus"), how="left", maintain_order="left")
+    table = table.join(unbalanced, on=("variant", "minus"), how="left", maintain_order="left")
     rows = _lay_out_board(table, len(models))
     headers = [_wrap_evenly(label, _characters(_STATEMENT, _CELL_WIDTH - 0.1)) for _, label in models]
-    header_height = _line(_STATEMENT) + max(_height(_STATEMENT, header) for header in headers) + 2 * _PADDING
-    height = header_height + sum(row.height for row in rows)
-    width = max(_LEAST_WIDTH, _CLAIM_WIDTH + len(models) * _CELL_WIDTH)
-    figure = Figure(figsize=(width, height))
+    top = _line(_STATEMENT) + max(_height(_STATEMENT, header) for header in headers) + 2 * _PADDING
+    height, width = top + sum(row.height for row in rows), _CLAIM_WIDTH + len(models) * _CELL_WIDTH
+    figure = Figure(figsize=(max(_LEAST_WIDTH, width), height))
     axes = figure.add_subplot()
-    axes.set(xlim=(0, width), ylim=(height, 0))
+    axes.set(xlim=(0, figure.get_figwidth()), ylim=(height, 0))
     axes.set_axis_off()
-    _write_header(axes, table, models, headers, header_height)
-    top = header_height
+    _write_header(axes, table, models, headers, top)
     for row in rows:
         if row.statement:
-            axes.hlines(top, 0, _CLAIM_WIDTH + len(models) * _CELL_WIDTH, color=RULE, lw=HAIR)
+            axes.hlines(top, 0, width, color=RULE, lw=HAIR)
         _draw_row(axes, row, top, models)
         top += row.height
-    handles = [
-        Patch(fc=look.colour, ec=GREY, lw=FINE, label=f"{look.sign}  {verdict}") for verdict, look in VERDICTS.items()
-    ]
+    looks = {f"{look.sign}  {verdict}": look.colour for verdict, look in VERDICTS.items()}
+    handles = [Patch(fc=colour, ec=GREY, lw=FINE, label=label) for label, colour in looks.items()]
     return finish(figure, shown.title, _note(table, f"{MORE_CHANGE}." if unchanged else ""), handles)
-
-
-def _unbalanced(comparisons: pl.DataFrame) -> pl.DataFrame:
-    """variant, minus and imbalance, the covariates in which the one is out of balance with the other; null for none."""
-    if "imbalance" not in comparisons.columns:
-        comparisons = comparisons.with_columns(pl.lit(None, dtype=pl.String).alias("imbalance"))
-    return comparisons.select(*_COMPARISONS).with_columns(pl.col("imbalance").replace("", None))
 
 
 def _note(table: pl.DataFrame, cure: str) -> str:
     tested = table.filter(pl.col("verdict") != NOT_TESTED)
     counts = {unit: tested.filter(unit=unit)["n_reviews"] for unit in (REVIEWS, SEEDS)}
     counts = {unit: found for unit, found in counts.items() if len(found)} or {REVIEWS: tested["n_reviews"].clear()}
-    parts = [
-        "Per cent: of what depth does to the metric in the model (its range over depth). Below it, or large: the "
-        "estimate, with its interval. Supported or contradicted: on the claimed or on the other side of the "
-        "criterion (grey): by p where a claim is about some layers or parts of the depth, corrected over these, else "
-        "by the whole interval. Negligible: the interval is closer to no difference than the margin. Undecided: none "
-        "of these.",
-        *filter(None, [cure]),
-    ]
-    if table["fragile"].any():
-        parts.append("Fragile: a robust estimate, or the reviews without the most influential, give another verdict.")
-    if table["imbalance"].is_not_null().any():
-        parts.append("Unbalanced: the variant and its control differ in more than the claim is about.")
-    if (table["share_changed"] < 1).any():
-        parts.append("Changed: the share of the texts that differ, which alone are compared.")
-    if table["p_decides"].any():
-        parts.append("p: corrected, where it decides otherwise than the interval would.")
-    if table["first_decides"].any():
-        parts.append("First (n): the other verdict of the n reviews that begin with the same token in both.")
-    if table["without_first"].is_finite().any():
-        parts.append("Without first: the estimate where the first token is left out.")
-    if (table["convention"] == "thesis").any():
-        parts.append("Pooled: tokens of many texts in one matrix, centred, with the output after the final norm.")
-    if table["depends_on_length"].any():
-        parts.append("†: the metric changes with the number of tokens alone.")
+    remarks = [words for words, holds in _REMARKS.items() if len(table.filter(holds))]
     numbers = ", ".join(counted(found, unit.removesuffix("s")) for unit, found in counts.items())
-    return " ".join([*parts, f"n = {numbers}."])
+    return " ".join([_VERDICTS_IN_WORDS, *filter(None, [cure]), *remarks, f"n = {numbers}."])
 
 
 def _lay_out_board(table: pl.DataFrame, n_models: int) -> list[_Row]:
@@ -167,52 +147,40 @@ def _lay_out_board(table: pl.DataFrame, n_models: int) -> list[_Row]:
         statement = claim["statement"][0]
         rows.append(_lay_out(claim, "" if statement == above else statement, statement in twice, n_models))
         above = statement
-    return [*rows, _together(untested, n_models)] if together else rows
+    if together:
+        reasons = "; ".join(reason or "no result" for reason in untested["reason"].unique(maintain_order=True))
+        statement = f"{untested['claim'].n_unique()} claims, of which none could be tested"
+        rows.append(_Row(statement, "each: tables/claims.csv", {None: _without_number(NOT_TESTED, reasons, n_models)}))
+    return rows
 
 
 def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool, n_models: int) -> _Row:
     first = claim.row(0, named=True)
-    statement = _wrap_evenly(statement, _characters(_STATEMENT, _STATEMENT_WIDTH))
     bound = f"{first['criterion']}{' †' if first['depends_on_length'] else ''}"
     criterion = f"{first['measured']} {bound.replace(' ', _NO_BREAK)}"
     if names_convention:
         criterion = f"{CONVENTIONS[first['convention']]}: {criterion}"
     if first["published"]:
         criterion += f"; published: {first['published']}"
-    width = _characters(_CRITERION, _CLAIM_WIDTH - _STATEMENT_WIDTH)
-    criterion = textwrap.fill(criterion, width).replace(_NO_BREAK, " ")
-    lines = max(_height(_STATEMENT, statement), _height(_CRITERION, criterion))
-    cells = {row["model"]: _cell(row) for row in claim.iter_rows(named=True)}
+    criterion = textwrap.fill(criterion, _characters(_CRITERION, _CLAIM_WIDTH - _STATEMENT_WIDTH))
+    cells = {row["model"]: _cell(row, n_models if row["model"] is None else 1) for row in claim.iter_rows(named=True)}
     if len(set(cells.values())) == 1 and first["verdict"] == NOT_TESTED:  # for one reason in all models
-        cells = {None: cells[first["model"]]}
-    tallest = max(cell.height(n_models if model is None else 1) for model, cell in cells.items())
-    return _Row(statement, criterion, max(_LEAST_ROW, lines + _PADDING, tallest + _PADDING), cells)
+        cells = {None: _cell(first, n_models)}
+    statement = _wrap_evenly(statement, _characters(_STATEMENT, _STATEMENT_WIDTH))
+    return _Row(statement, criterion.replace(_NO_BREAK, " "), cells)
 
 
-def _together(untested: pl.DataFrame, n_models: int) -> _Row:
-    """The row of claims that were tested in no model, with each reason once."""
-    reasons = untested["reason"].unique(maintain_order=True)
-    cell = _Cell(NOT_TESTED, "", ("; ".join(reason or "no result" for reason in reasons),))
-    statement = f"{untested['claim'].n_unique()} claims, of which none could be tested"
-    return _Row(statement, "each: tables/claims.csv", max(_LEAST_ROW, cell.height(n_models) + _PADDING), {None: cell})
-
-
-def _cell(row: dict[str, Any]) -> _Cell:
-    """The cell of a row of the table claims."""
+def _cell(row: dict[str, Any], n_columns: int = 1) -> _Cell:
+    """The cell of a row of the table claims, as wide as so many columns."""
     if row["verdict"] == NOT_TESTED or not _is_number(row["estimate"]):
-        return _Cell(row["verdict"], "", (row["reason"] or "no result",))
-    estimate = short_number(row["estimate"], signed=row["statistic"] in _SIGNED)
-    interval = ""
-    if _is_number(row["ci_low"]) and _is_number(row["ci_high"]):
-        interval = f"[{short_number(row['ci_low'])}, {short_number(row['ci_high'])}]"
-    size = row["relative_effect"]
-    if _is_number(size):
-        number, first = signed(share_in_words(size)), f"{estimate} {interval}"
-    else:
-        number, first = estimate, interval
-    details = [first.strip()]
-    details += [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]
-    details += [few] if row["unit"] == REVIEWS and (few := where_few([row["n_reviews"]], REVIEWS)) else []
+        return _without_number(row["verdict"], row["reason"] or "no result", n_columns)
+    number = short_number(row["estimate"], signed=row["statistic"] in _SIGNED)
+    ends = [row["ci_low"], row["ci_high"]]
+    between = f"[{', '.join(map(short_number, ends))}]" if all(map(_is_number, ends)) else ""
+    if _is_number(row["relative_effect"]):
+        number, between = signed(share_in_words(row["relative_effect"])), f"{number} {between}".strip()
+    details = [between, *caveats(row["fragile"], row["imbalance"])]
+    details += [where_few([row["n_reviews"]], REVIEWS)] if row["unit"] == REVIEWS else []
     details += [f"p {probability(row['p_max_t'])}"] if row["p_decides"] else []
     if _is_number(row["share_changed"]) and row["share_changed"] < 1:
         details.append(f"{share_in_words(row['share_changed'])} changed")
@@ -222,10 +190,14 @@ def _cell(row: dict[str, Any]) -> _Cell:
         details.append(f"first (n {row['n_same_first']}): {row['verdict_same_first']}")
     if row["unit"] == POOLS:
         details.append(f"{row['n_reviews']} pools" if row["n_reviews"] > 1 else "one pool")
-    return _Cell(row["verdict"], number, tuple(_packed(filter(None, details))))
+    return _Cell(row["verdict"], number, _packed(filter(None, details)))
 
 
-def _packed(parts: Iterable[str]) -> list[str]:
+def _without_number(verdict: str, reason: str, n_columns: int = 1) -> _Cell:
+    return _Cell(verdict, "", tuple(textwrap.wrap(reason, _characters(_DETAIL, n_columns * _CELL_WIDTH - 0.3))))
+
+
+def _packed(parts: Iterable[str]) -> tuple[str, ...]:
     """`parts` in as few lines as their order allows."""
     lines: list[str] = []
     for part in parts:
@@ -233,7 +205,7 @@ def _packed(parts: Iterable[str]) -> list[str]:
             lines[-1] += f" · {part}"
         else:
             lines.append(part)
-    return lines
+    return tuple(lines)
 
 
 def _line(points: float) -> float:
@@ -261,13 +233,14 @@ def _wrap_evenly(text: str, width: int) -> str:
 
 def _write_header(axes: Axes, table: pl.DataFrame, models: Named, headers: Sequence[str], height: float) -> None:
     """Write the names of the models, and below each the number of each verdict."""
+    below = {"ha": "center", "va": "bottom"}
     for index, ((model, _), header) in enumerate(zip(models, headers, strict=True)):
         centre = _CLAIM_WIDTH + (index + 0.5) * _CELL_WIDTH
-        above = height - _line(_STATEMENT) - _PADDING
-        axes.text(centre, above, header, ha="center", va="bottom", fontsize=_STATEMENT, weight="bold")
         verdicts = table.filter(pl.col("model").eq_missing(model))["verdict"].to_list()
         tally = "  ".join(f"{look.sign} {verdicts.count(name)}" for name, look in VERDICTS.items() if name in verdicts)
-        axes.text(centre, height - 0.06, tally, ha="center", va="bottom", fontsize=8, color=NOTE)
+        above = height - _line(_STATEMENT) - _PADDING
+        axes.text(centre, above, header, fontsize=_STATEMENT, weight="bold", **below)
+        axes.text(centre, height - 0.06, tally, fontsize=8, color=NOTE, **below)
 
 
 def _draw_row(axes: Axes, row: _Row, top: float, models: Named) -> None:
@@ -277,28 +250,26 @@ def _draw_row(axes: Axes, row: _Row, top: float, models: Named) -> None:
         axes.text(0, middle, row.statement, fontsize=_STATEMENT, color=DARK, **text)
     axes.text(_STATEMENT_WIDTH, middle, row.criterion, fontsize=_CRITERION, color=GREY, **text)
     if None in row.cells:
-        _draw_cell(axes, row.cells[None], _CLAIM_WIDTH, top, len(models) * _CELL_WIDTH, row.height)
+        _draw_cell(axes, row.cells[None], (_CLAIM_WIDTH, top), len(models) * _CELL_WIDTH, row.height)
         return
     for index, (model, _) in enumerate(models):
-        left = _CLAIM_WIDTH + index * _CELL_WIDTH
-        cell = row.cells.get(model, _Cell(NOT_TESTED, "", ("no result",)))
-        _draw_cell(axes, cell, left, top, _CELL_WIDTH, row.height)
+        cell = row.cells.get(model, _without_number(NOT_TESTED, "no result"))
+        _draw_cell(axes, cell, (_CLAIM_WIDTH + index * _CELL_WIDTH, top), _CELL_WIDTH, row.height)
 
 
-def _draw_cell(axes: Axes, cell: _Cell, left: float, top: float, width: float, height: float) -> None:
-    """A box with the verdict's sign, the number and the lines below it."""
-    look = VERDICTS[cell.verdict]
-    box = (left + _GAP / 2, top + _GAP / 2), width - _GAP, height - _GAP
+def _draw_cell(axes: Axes, cell: _Cell, corner: tuple[float, float], width: float, height: float) -> None:
+    """A box with the verdict's sign, the number and the lines below it; `corner` is the upper left one."""
+    look, (left, top) = VERDICTS[cell.verdict], corner
     dashed = {"ec": RULE, "ls": (0, (3, 2))} if cell.verdict == NOT_TESTED else {"ec": look.colour}
-    axes.add_patch(Rectangle(*box, fc=look.colour, lw=FINE, label=cell.verdict, **dashed))
+    box = {"width": width - _GAP, "height": height - _GAP, "fc": look.colour, "lw": FINE, "label": cell.verdict}
+    axes.add_patch(Rectangle((left + _GAP / 2, top + _GAP / 2), **box, **dashed))
     middle, centre = top + height / 2, left + width / 2
     text = {"ha": "center", "color": look.ink, "va": "center"}
     if not cell.number:
-        reason = cell.reason(round((width + _GAP) / _CELL_WIDTH))
         axes.text(left + 0.12, middle, look.sign, fontsize=_NUMBER, weight="bold", **text)
-        axes.text(centre + 0.08, middle, reason, fontsize=_DETAIL, linespacing=1.1, **text)
+        axes.text(centre + 0.08, middle, "\n".join(cell.lines), fontsize=_DETAIL, linespacing=1.1, **text)
         return
-    first = middle - cell.height(1) / 2 + _line(_NUMBER) / 2
+    first = middle - cell.height / 2 + _line(_NUMBER) / 2
     axes.text(centre - 0.4, first, look.sign, fontsize=_NUMBER + 2, weight="bold", **text)
     axes.text(centre + 0.1, first, cell.number, fontsize=_NUMBER, weight="bold", **text)
     for index, line in enumerate(cell.lines):

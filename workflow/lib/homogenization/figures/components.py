@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from homogenization.figures.accepted import count_in_words
 from homogenization.figures.grammar import MEAN, Panels, handle, mark_empty, marker_handle, range_with_zero
-from homogenization.figures.shown import Shown, Tables, named_in, names_of, require_rows, rows_of
+from homogenization.figures.shown import Shown, Tables, count_in_words, named_in, names_of, required
 from homogenization.figures.style import ALIKE, DARK, FINE, GREY, QUARTERS, STRONG, ZERO
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import counted, short_number
@@ -37,40 +36,34 @@ _LANE_HEIGHT = 0.07  # inches
 _OPEN = {"mfc": "none", "ms": 7}  # the mean without the first token
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+def components(tables: Tables, shown: Shown) -> Figure:
     """The figure from the table components: rows are metrics and views, columns are models and variants.
 
     A panel has a view with all tokens; of the same view without the first, it has the mean over all blocks alone.
     Models and variants that the table lacks are left out.
     """
-    table = rows_of(tables["components"], shown)
     if tables["components"].is_empty():
         return _without_reviews(shown)
     wanted = ", ".join([*names_of(shown.variants), *names_of(shown.models)])
-    require_rows(table, shown, f"variants and models {wanted}", tables["components"]["variant"])
+    table = required(tables["components"], shown, f"variants and models {wanted}", told="variant")
     n_reviews = dict(table.group_by("variant").agg(pl.col("review_id").n_unique()).iter_rows())
     needed = min(shown.min_reviews, n_reviews.get(ORIGINAL, shown.min_reviews))
     variants = named_in(shown.variants, table["variant"])
-    columns = {
-        f"{model} {variant}": (model, variant, model_label if len(variants) == 1 else f"{model_label}: {variant_label}")
+    present = set(table.select("model", "variant").iter_rows())
+    columns = [
+        ((model, variant), model_label if len(variants) == 1 else f"{model_label}: {variant_label}")
         for model, model_label in shown.models
         for variant, variant_label in variants
-        if not table.filter(model=model, variant=variant).is_empty()
-    }
-    present = set(table["component"])
-    components = [name for name in _COMPONENTS if name in present] + sorted(present - set(_COMPONENTS))
+        if (model, variant) in present
+    ]
+    named = set(table["component"])
+    components = [name for name in _COMPONENTS if name in named] + sorted(named - set(_COMPONENTS))
     enough = [name for name, count in n_reviews.items() if count >= needed]
     by_quarter, overall = mean_changes(table.filter(pl.col("variant").is_in(enough)))
-    rows = {f"{metric} {view}": (metric, view) for metric, view in _panel_rows(table)}
+    rows = [(row, "") for row in _panel_rows(table)]  # the axis names them: at the right of a panel stand its numbers
     height = _LANE_HEIGHT * _PITCH * len(components) + 0.6
-    panels = Panels(
-        ("", [(column, label) for column, (_, _, label) in columns.items()]),
-        ("", [(row, "") for row in rows]),  # the axis names them: at the right of a panel stand its numbers
-        height=height,
-        most_columns=3,
-    )
-    for (row, column), axes in panels.axes.items():
-        (metric, view), (model, variant, _) = rows[row], columns[column]
+    panels = Panels((("model", "variant"), columns), (("metric", "view"), rows), height=height, most_columns=3)
+    for ((metric, view), (model, variant)), axes in panels.axes.items():
         of_panel = {"metric": metric, "view": view, "model": model, "variant": variant}
         others = overall.filter(**of_panel | {"view": _without_first(view)})
         _draw_panel(axes, by_quarter.filter(**of_panel), overall.filter(**of_panel), others, components)
@@ -143,11 +136,6 @@ def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return parts[0], parts[1]
 
 
-def _limits(*parts: pl.DataFrame) -> tuple[float, float]:
-    """Limits of the horizontal axis: all bars, diamonds, whiskers and zero."""
-    return range_with_zero(np.concatenate([part.select(MEAN).to_numpy().ravel() for part in parts]), 0.04)
-
-
 def _draw_panel(
     axes: Axes,
     by_quarter: pl.DataFrame,
@@ -176,7 +164,8 @@ def _draw_panel(
             axes.plot(row["mean"], lane, "D", **_OPEN, mec=DARK, label=f"{component}, without the first token")
         if mean.is_empty() and not overall.is_empty():
             _write(axes, top, "none", GREY)
-    axes.set_xlim(_limits(by_quarter, overall, without_first))
+    drawn = pl.concat(part.select(MEAN) for part in (by_quarter, overall, without_first))
+    axes.set_xlim(range_with_zero(drawn.to_numpy(), 0.04))
     axes.set_ylim(_PITCH * len(components) - 1.1, -1.1)
     centres = np.arange(len(components)) * _PITCH + (_LANES - 1) / 2
     axes.set_yticks(centres, [_COMPONENTS.get(name, name.replace("_", " ")) for name in components])

@@ -27,9 +27,10 @@ from homogenization.figures.grammar import (
     range_with_zero,
     tint_alike,
 )
-from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.shown import Shown, Tables, required
 from homogenization.figures.style import DARK, LIGHT, MARGIN, OPEN, WHITE, LineStyle, variant_styles
-from homogenization.figures.words import counted, true_minus
+from homogenization.figures.words import counted
+from homogenization.names.numbers import typeset
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 
@@ -43,31 +44,32 @@ _FACES = {  # how a difference is marked -> the look of its marker
 }
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+def contrast(tables: Tables, shown: Shown) -> Figure:
     """The figure of `shown.metric` in `shown.view` from the table contrasts.
 
     Differences are shares of what the margin is a share of: what depth does to the metric in the model or, where that
     is more, how far reviews lie apart. All panels have one scale, and one margin.
     """
     contrasts, pairs = tables["contrasts"], _pairs(shown.contrasts)
-    of_layers = rows_of(contrasts, shown, metric=shown.metric, view=shown.view).filter(pl.col("layers").is_null())
-    table = of_layers.join(pairs, ["variant", "minus"], maintain_order="left")
-    require_rows(table, shown, f"metric '{shown.metric}' in view '{shown.view}'", contrasts["metric"])
-    table = table.with_columns(yardstick=_yardstick()).with_columns(pl.col(_DIFFERENCES) / pl.col("yardstick") * 100)
-    labels = dict(shown.variants)
-    rows = _labelled_rows(pairs, labels)
+    of_layers = contrasts.filter(pl.col("layers").is_null()).join(pairs, ["variant", "minus"], maintain_order="left")
+    wanted = f"metric '{shown.metric}' in view '{shown.view}'"
+    table = required(of_layers, shown, wanted, told=contrasts["metric"], metric=shown.metric, view=shown.view)
+    # what the margin is a share of: the range over depth or, where that is more, how far reviews lie apart
+    yardstick = pl.max_horizontal(pl.col("depth_range", "review_sd").fill_nan(None))
+    table = table.with_columns(pl.col(_DIFFERENCES) / yardstick * 100, yardstick=yardstick, face=_face())
+    rows = _labelled_rows(pairs, dict(shown.variants))
     tested = table.filter(pl.col("reason").is_null())
     styles = {row: variant_styles(shown.variants, set(tested.filter(row=row)["line"])) for row, _ in rows}
-    has_final_norm = (table["point"] == FINAL_NORM).any()
     height = 2.3 if len(rows) < 3 else 1.9
     panels = Panels(("model", shown.models), ("row", rows), height=height, rows_above=True)
     limits = range_with_zero(table.select(_DIFFERENCES).to_numpy(), 0.06)
     panels.zero()
     for (row, _), axes, of_panel in panels.parts(table):
         _draw_curves(axes, of_panel.filter(point=RESIDUAL_STREAM), styles[row])
-        _draw_final_norm(axes, of_panel.filter(point=FINAL_NORM), styles[row])
+        final_norm = of_panel.filter(point=FINAL_NORM)
+        draw_final_norm(axes, final_norm, styles[row], "line", lambda one, colour: _FACES[one["face"]](colour))
         axes.set_ylim(limits)
-        axes.yaxis.set_major_formatter(lambda value, _: true_minus(f"{value:g}"))
+        axes.yaxis.set_major_formatter(lambda value, _: typeset(f"{value:g}"))
         if of_panel["depth_range"].is_finite().any():
             margin = 100 * shown.margin
             axes.axhspan(-margin, margin, color=MARGIN, lw=0, zorder=0.5, label="margin")
@@ -75,17 +77,16 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             mark_empty(axes, _why_empty(axes, of_panel))
         else:
             tint_alike(axes, shown.homogenization)
-    panels.depth_axis(max(map(len, styles.values())) if has_final_norm else 0)
+    panels.depth_axis(max(map(len, styles.values())) if (table["point"] == FINAL_NORM).any() else 0)
     panels.label(DEPTH_LABEL, "Δ, % of what depth does")
     for axes in panels.axes.values():  # one scale
         axes.tick_params(labelleft=axes.get_subplotspec().colspan.start == 0)
-    has_common = table["mean_common"].is_finite().any()
     handles = [
         *handles_of(shown.variants, variant_styles(shown.variants, set(tested["line"]))),
-        *_other_handles(shown.alpha, has_common, shown.homogenization),
+        *_other_handles(shown.alpha, table["mean_common"].is_finite().any()),
+        *alike_handles(shown.homogenization),
     ]
-    note = _note(table, labels, shown, has_common, has_final_norm)
-    return panels.finish(shown.title, note, handles)
+    return panels.finish(shown.title, _note(table, shown), handles)
 
 
 def _pairs(contrasts: Sequence[Sequence[str]]) -> pl.DataFrame:
@@ -112,11 +113,6 @@ def _labelled_rows(pairs: pl.DataFrame, labels: Mapping[str, str]) -> list[tuple
     return rows
 
 
-def _yardstick() -> pl.Expr:
-    """What the margin is a share of: the range over depth or, where that is more, how far reviews lie apart."""
-    return pl.max_horizontal(pl.col("depth_range", "review_sd").fill_nan(None))
-
-
 def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
     """The reasons for which the contrasts of a panel are not tested, wrapped to its width."""
     width = axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
@@ -126,6 +122,8 @@ def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
 
 def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
     """A line with its band for each variant, markers by their verdict, and the line at equal length."""
+    # as large as neighbours allow, in a panel that takes three quarters of its place in the grid
+    width = 0.75 * 72 * axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
     for name, style in styles.items():
         rows = table.filter(line=name).sort("depth")
         if not rows["mean"].is_finite().any():
@@ -134,78 +132,47 @@ def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle
         common = {"label": f"{name} at equal length", **_COMMON_LOOK}
         draw_lines(axes, rows, of_one, y=("mean_common",), hue="line", **common)
         draw_lines(axes, rows, of_one, hue="line", marker="")
-        marked = rows.with_columns(marked=_marking())
-        look = {"ls": "", "marker": style.marker, "ms": _marker_size(axes, len(rows)), "mec": style.colour, "mew": 0.9}
+        size = float(np.clip(0.7 * width / len(rows), _SMALLEST_MARKER, _LARGEST_MARKER))
+        look = {"ls": "", "marker": style.marker, "ms": size, "mec": style.colour, "mew": 0.9}
         for what, face in _FACES.items():
-            chosen = marked.filter(marked=what)
+            chosen = rows.filter(face=what)
             axes.plot(chosen["depth"], chosen["mean"], label=f"{name} {what}", **look, **face(style.colour))
 
 
-def _marking() -> pl.Expr:
+def _face() -> pl.Expr:
     """How the difference of a row is marked: one of `_FACES`."""
     differs = pl.col("verdict").is_in(["higher", "lower"])
-    return (
-        pl.when(differs & pl.col("fragile"))
-        .then(pl.lit("half"))
-        .when(differs)
-        .then(pl.lit("filled"))
-        .otherwise(pl.lit("open"))
-    )
+    filled = pl.when(pl.col("fragile")).then(pl.lit("half")).otherwise(pl.lit("filled"))
+    return pl.when(differs).then(filled).otherwise(pl.lit("open"))
 
 
-def _marker_size(axes: Axes, n_markers: int) -> float:
-    """Size in points: as large as neighbours allow, in a panel that takes three quarters of its place in the grid."""
-    width = 0.75 * axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
-    return float(np.clip(0.7 * 72 * width / max(n_markers, 1), _SMALLEST_MARKER, _LARGEST_MARKER))
-
-
-def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
-    """The state after the final norm, right of depth 1, marked by its verdict."""
-    draw_final_norm(axes, table, styles, hue="line")
-    marked = dict(table.select("line", _marking().alias("marked")).rows())
-    for marker in axes.lines:
-        name = str(marker.get_label()).removesuffix(" after final norm")
-        if name != marker.get_label() and name in marked:
-            marker.set(**_FACES[marked[name]](styles[name].colour))
-
-
-def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[Artist]:
+def _other_handles(alpha: float, has_common: bool) -> list[Artist]:
     """Legend entries that all lines share."""
     said = {"filled": f"corrected p < {alpha:.3g}, not negligible", "half": "so, but fragile"}
     said |= {"open": "undecided or negligible"}
-    handles: list[Artist] = [
-        marker_handle(f"{what}: {words}", ms=_LARGEST_MARKER, **_FACES[what](DARK)) for what, words in said.items()
-    ]
+    faces = {f"{what}: {words}": _FACES[what](DARK) for what, words in said.items()}
+    handles: list[Artist] = [marker_handle(label, ms=_LARGEST_MARKER, **face) for label, face in faces.items()]
     if has_common:
         handles.append(handle("thin: same number of tokens", **_COMMON_LOOK))
-    handles.append(Patch(color=MARGIN, label="margin: too small to matter"))
-    return handles + alike_handles(homogenization)
+    return [*handles, Patch(color=MARGIN, label="margin: too small to matter")]
 
 
-def _note(
-    table: pl.DataFrame,
-    labels: Mapping[str, str],
-    shown: Shown,
-    has_common: bool,
-    has_final_norm: bool,
-) -> str:
-    counted_rows = table.filter(pl.col("mean").is_finite())
-    spread = table.filter(~(pl.col("depth_range") >= pl.col("yardstick")).fill_null(False))["model"]
-    instead = ", ".join(label for name, label in shown.models if name in set(spread))
+def _note(table: pl.DataFrame, shown: Shown) -> str:
+    labels = dict(shown.variants)
+    spread = set(table.filter(~(pl.col("depth_range") >= pl.col("yardstick")).fill_null(False))["model"])
+    instead = ", ".join(label for name, label in shown.models if name in spread)
+    counts = table.filter(pl.col("mean").is_finite())["n_reviews"]
     note = (
         f"Line: mean difference Δ in {shown.label} over reviews, each against itself; its look is that of the variant "
         f"or, below, of the control that is subtracted. Band: {100 * (1 - shown.alpha):.3g} % interval; "
-        f"n = {counted(counted_rows['n_reviews'])}. p: sign-flip test, corrected over the layers of a line (max-T). "
+        f"n = {counted(counts)}. p: sign-flip test, corrected over the layers of a line (max-T). "
         f"{DEPTH_NOTE} One scale: 100 % is the range of the originals' median over the layers of the model"
         f"{f'; in {instead}, where reviews lie further apart than that, their standard deviation' if instead else ''}."
     )
-    if has_common:
-        common_rows = table.filter(pl.col("mean_common").is_finite())
-        note += (
-            f" Thin: the mean difference once more on the same number of tokens of every review "
-            f"(n = {counted(common_rows['n_common'])})."
-        )
-    if has_final_norm:
+    if len(common := table.filter(pl.col("mean_common").is_finite())):
+        n_common = counted(common["n_common"])
+        note += f" Thin: the mean difference once more on the same number of tokens of every review (n = {n_common})."
+    if (table["point"] == FINAL_NORM).any():
         note += " Right of the grey line: the state after the final norm, tested alone."
     refused = table.filter(pl.col("reason").is_not_null()).select("variant", "minus", "reason").unique().sort(pl.all())
     if len(refused):

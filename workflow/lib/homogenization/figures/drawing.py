@@ -3,8 +3,8 @@
 import io
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import matplotlib
 
@@ -22,13 +22,13 @@ _DATE = {"svg": "Date", "pdf": "CreationDate"}  # a format -> what would differ 
 
 
 @house_style()
-def draw_figure(module: ModuleType, tables: Tables, shown: Shown) -> Figure:
-    """The figure that the function `draw` of a module makes of `tables`, in the look of all figures.
+def draw_figure(draw: Callable[[Tables, Shown], Figure], tables: Tables, shown: Shown) -> Figure:
+    """The figure that `draw` makes of `tables`, in the look of all figures.
 
     Raises:
         HomogenizationError: the first table has no rows of what is shown.
     """
-    return module.draw(tables, shown)
+    return draw(tables, shown)
 
 
 def _shorter(svg: str) -> str:

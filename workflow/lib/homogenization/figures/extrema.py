@@ -3,7 +3,7 @@
 Columns are models. A metric has a row with its curve and, where blocks are taken apart, one with their components.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ from homogenization.figures.grammar import (
     mark_empty,
     range_with_zero,
 )
-from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.shown import Shown, Tables, required, rows_of
 from homogenization.figures.style import (
     DARK,
     EXTREMA,
@@ -61,15 +61,15 @@ _OF_SHARES = "shares"
 _FEW = 12  # blocks, each of which has a marker
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+def extrema(tables: Tables, shown: Shown) -> Figure:
     """The figure from the tables summary, extrema and extrema_blocks, of the originals."""
-    summary, extrema, blocks = (
-        rows_of(tables[name], shown, ("model",), variant=ORIGINAL) for name in ("summary", "extrema", "extrema_blocks")
+    extrema, blocks = (
+        rows_of(tables[name], shown, ("model",), variant=ORIGINAL) for name in ("extrema", "extrema_blocks")
     )
-    curves = summary.filter(pl.col("mean").is_finite(), point=RESIDUAL_STREAM)
-    require_rows(curves, shown, "", tables["summary"]["model"])
+    summary = tables["summary"].filter(pl.col("mean").is_finite(), variant=ORIGINAL, point=RESIDUAL_STREAM)
+    curves = required(summary, shown, of=("model",), told=tables["summary"]["model"])
     cells = _cells(curves, extrema)
-    rows = _rows(cells, blocks)
+    rows = _rows(cells, blocks, shown.metric_titles)
     panels = Panels(("model", shown.models), ("row", [(row, label) for row, (label, _) in rows.items()]), height=1.9)
     for model, _ in shown.models:
         of_model, there, found = (table.filter(model=model) for table in (curves, blocks, extrema))
@@ -90,7 +90,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             _mark(axes, found.filter(metric=cells[0][0], view=cells[0][1]))
             axes.set_ylim(-0.03, 1.03)
     panels.depth_axis()
-    panels.label(DEPTH_LABEL, {row: _named(label, shown) for row, (_, label) in rows.items()})
+    panels.label(DEPTH_LABEL, {row: label for row, (_, label) in rows.items()})
     return panels.finish(shown.title, _note(curves, rows), _handles(extrema, blocks, rows))
 
 
@@ -101,22 +101,19 @@ def _cells(curves: pl.DataFrame, extrema: pl.DataFrame) -> list[tuple[str, str]]
     return [cell for cell in _CELLS if cell in present] or others[:1]
 
 
-def _rows(cells: Sequence[tuple[str, str]], blocks: pl.DataFrame) -> dict[str, tuple[str, str]]:
-    """Name -> label at the right and metric, or label, of the axis."""
+def _rows(
+    cells: Sequence[tuple[str, str]], blocks: pl.DataFrame, titles: Mapping[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Name -> label at the right, and label of the axis."""
     rows = {}
     for metric, view in cells:
-        rows[f"{metric} {view}"] = (view_label(view), metric)
+        title = titles.get(metric, metric)
+        rows[f"{metric} {view}"] = (view_label(view), title)
         if not blocks.filter("in_stream", metric=metric, view=view).is_empty():
-            rows[f"{metric} {view} blocks"] = ("what a block adds", f"Δ {metric}")
+            rows[f"{metric} {view} blocks"] = ("what a block adds", f"change of {title[0].lower()}{title[1:]}")
     if blocks["quantity"].is_in(list(_SHARES)).any():
         rows[_OF_SHARES] = ("shares", "share")
     return rows
-
-
-def _named(label: str, shown: Shown) -> str:
-    metric = label.removeprefix("Δ ")
-    title = shown.metric_titles.get(metric, metric)
-    return title if label == metric else f"change of {title[0].lower()}{title[1:]}"
 
 
 def _draw_curve(axes: Axes, table: pl.DataFrame, view: str, extrema: pl.DataFrame) -> None:

@@ -5,14 +5,13 @@ import math
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from homogenization.figures.grammar import DEPTH_LABEL, Panels, colour_bar, handle, mark_empty
-from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.shown import Shown, Tables, required, rows_of
 from homogenization.figures.style import DARK, DEPTHS, GRID, STRONG
-from homogenization.figures.words import counted, percent, true_minus
+from homogenization.figures.words import counted
 from homogenization.names.points import RESIDUAL_STREAM
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
@@ -26,7 +25,7 @@ _SMALL_SHARE = 0.3
 _SEED = 0  # seed of the order in which points are drawn
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+def first_token_scatter(tables: Tables, shown: Shown) -> Figure:
     """The figure from the tables metrics and first_token (its correlations), of the first variant that has values.
 
     A point is a review at a layer; columns are models, rows are with and without the first token.
@@ -38,7 +37,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = rows_of(metrics, shown).filter(variant=variant)
     points = paired_values(table)
     wanted = f"{VARIANCE} (view raw or raw_without_first) and {SHARE} in variant '{variant}'"
-    require_rows(points, shown, wanted, table["metric"])
+    required(points, shown, wanted, of=(), told=table["metric"])
     correlations = tables["first_token"].filter(variant=variant)
     rows = [(view, label) for view, label in VIEWS.items() if (points["view"] == view).any()]
     panels = Panels(("model", shown.models), ("view", rows), height=2.9, most_columns=3, share_y=True)
@@ -52,7 +51,11 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             ends = [0, axes.get_xlim()[1]]
             axes.fill_between(ends, 0, ends, color=GRID, lw=0, label="impossible")
             axes.plot(ends, ends, color=DARK, lw=STRONG, label="bound")
-        coloured = _draw_points(axes, of_panel)
+        size = float(np.clip(12000 / len(of_panel), 1.5, 12))  # smaller where they are many
+        look = {"cmap": DEPTHS, "vmin": 0, "vmax": 1, "lw": 0, "alpha": 0.6, "rasterized": True}
+        coloured = axes.scatter(
+            of_panel["share"], of_panel["variance"], size, of_panel["depth"], label="points", **look
+        )
         _write_correlation(axes, correlations.filter(view=view, model=model), bounded=view == "raw")
     panels.label("First token's share, ‖x₁‖² / ‖X‖²", f"Maximum explainable variance, {_FORMULA}")
     if coloured is not None:
@@ -106,22 +109,19 @@ def _set_scales(axes: Axes, points: pl.DataFrame) -> None:
         axes.locator_params(axis="x", nbins=5)
 
 
-def _draw_points(axes: Axes, points: pl.DataFrame) -> PathCollection:
-    """The points of one panel, smaller where they are many."""
-    share, variance, depth = (points[column].to_numpy() for column in ("share", "variance", "depth"))
-    size = float(np.clip(12000 / len(points), 1.5, 12))
-    look = {"cmap": DEPTHS, "vmin": 0, "vmax": 1, "lw": 0, "alpha": 0.6, "rasterized": True}
-    return axes.scatter(share, variance, size, depth, label="points", **look)
-
-
 def _write_correlation(axes: Axes, correlations: pl.DataFrame, bounded: bool) -> None:
     """Write r, its interval and how often the bound holds above the panel, where no point can lie."""
     wanted = correlations.filter(pl.col("predictor") == SHARE, pl.col("scope") == _SCOPE, pl.col("pearson").is_finite())
     for row in wanted.iter_rows(named=True):
         text = f"r = {row['pearson']:.2f}"
-        if math.isfinite(row["pearson_low"]) and math.isfinite(row["pearson_high"]):
+        if math.isfinite(row["pearson_low"]):
             text += f" [{row['pearson_low']:.2f}, {row['pearson_high']:.2f}]"
         if bounded and math.isfinite(row["bound_holds"]):
             text += f"\nbound holds: {percent(row['bound_holds'])}"
             axes.set_title(axes.get_title(), pad=30)  # points: above the two lines
-        axes.text(1, 1.02, true_minus(text), transform=axes.transAxes, ha="right", va="bottom", fontsize=9)
+        axes.text(1, 1.02, text.replace("-", "−"), transform=axes.transAxes, ha="right", va="bottom", fontsize=9)
+
+
+def percent(share: float) -> str:
+    """`100 %` for 1 alone: a smaller share is never rounded up to it."""
+    return "100 %" if share == 1 else f"{min(100 * share, 99.9):.1f} %"

@@ -37,7 +37,8 @@ from homogenization.figures.style import (
     LineStyle,
 )
 
-Facet = tuple[str, Named]  # a column of tables, "" for none; its values with their labels, in the order of the panels
+# a column of tables, "" for none, or several; its values (tuples of several) with labels, in the order of the panels
+Facet = tuple[str | tuple[str, ...], Sequence[tuple[Any, str]]]
 ONE: Facet = ("", [("", "")])
 
 DEPTH_LABEL = "Relative depth (layer / blocks)"
@@ -82,7 +83,7 @@ class Panels:
         blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
         n_grid_rows = len(blocks) * len(rows)
         self.figure = Figure(figsize=(_FIGURE_WIDTH[width], height * n_grid_rows + 0.3 * len(blocks) + 0.4))
-        self.axes: dict[tuple[str, str], Axes] = {}
+        self.axes: dict[tuple[Any, Any], Axes] = {}
         inches = self.figure.get_figwidth()
         above = [textwrap.fill(label, int((inches - 1.2) * 11)) for _, label in rows] if rows_above else []
         label_lines = above[0].count("\n") + 1 if above else 0
@@ -102,11 +103,13 @@ class Panels:
                         # it takes room unless the place is empty anyway
                         _label_row(axes, textwrap.fill(row_label, int(height * 11)), len(block) == width)
 
-    def parts(self, table: pl.DataFrame) -> Iterator[tuple[tuple[str, str], Axes, pl.DataFrame]]:
+    def parts(self, table: pl.DataFrame) -> Iterator[tuple[tuple[Any, Any], Axes, pl.DataFrame]]:
         """Each panel by its row and column, with its rows of `table`, which may lack the column of a facet."""
         for place, axes in self.axes.items():
-            told = dict(zip((self._row, self._column), place, strict=True))
-            own = {column: value for column, value in told.items() if column in table.columns}
+            own = {}
+            for columns, value in zip((self._row, self._column), place, strict=True):
+                told = {columns: value} if isinstance(columns, str) else dict(zip(columns, value, strict=True))
+                own |= {column: one for column, one in told.items() if column in table.columns}
             yield place, axes, table.filter(**own)
 
     def of(self, table: pl.DataFrame) -> Iterator[tuple[Axes, pl.DataFrame]]:
@@ -170,7 +173,7 @@ class Panels:
             elif (place.rowspan.start + 1) % n_rows:
                 axes.tick_params(labelbottom=False)
 
-    def finish(self, title: str, note: str, handles: Sequence[Artist] = ()) -> Figure:
+    def finish(self, title: str, note: str, handles: Sequence[Artist | str] = ()) -> Figure:
         """The finished figure (`finish`)."""
         return finish(self.figure, title, note, handles)
 
@@ -220,21 +223,28 @@ def draw_lines(
         axes.plot(along, middle, **own | look | (OF_CONTROL if style.control else {}))
 
 
-def draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle], hue: str = "variant") -> None:
-    """Draw the state after the final norm as open markers right of depth 1.
+def draw_final_norm(
+    axes: Axes,
+    table: pl.DataFrame,
+    styles: Mapping[str, LineStyle],
+    hue: str = "variant",
+    face: Callable[[dict[str, Any], str], dict[str, Any]] = lambda row, colour: OPEN,
+) -> None:
+    """Draw the state after the final norm as markers right of depth 1.
 
     Args:
         axes: the panel.
         table: columns `hue`, mean, ci_low, ci_high; one row for each line.
         styles: styles of the lines, in the order of drawing.
         hue: column that tells the lines.
+        face: how a marker is filled, by its row and its colour; open by default.
     """
     for index, (name, style) in enumerate(styles.items()):
         for row in table.filter(pl.col("mean").is_finite(), pl.col(hue) == name).iter_rows(named=True):
             place = _FINAL_NORM_START + index * _FINAL_NORM_STEP
             axes.vlines(place, row["ci_low"], row["ci_high"], color=style.colour, lw=LIGHT)
-            look = {"mec": style.colour, "ms": 5, "label": f"{name} after final norm"}
-            axes.plot(place, row["mean"], style.marker, **OPEN, **look)
+            look = {"mec": style.colour, "ms": 5, "label": f"{name} after final norm"} | face(row, style.colour)
+            axes.plot(place, row["mean"], style.marker, **look)
 
 
 def set_depth_axis(axes: Axes, n_final_norm: int = 0) -> None:
@@ -285,7 +295,7 @@ def tint_alike(axes: Axes, homogenization: int, along_x: bool = False) -> None:
     (axes.set_xlim if along_x else axes.set_ylim)(limits)
 
 
-def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()) -> Figure:
+def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist | str] = ()) -> Figure:
     """Put title and legend above the panels and the note below them, and fix the layout.
 
     The figure grows by the measured heights of these three, so that nothing overlaps.
@@ -294,7 +304,7 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()
         figure: figure as high as its panels alone.
         title: text in bold, wrapped to the width.
         note: text on what is drawn and on the number of reviews, wrapped to the width.
-        handles: labelled entries of the legend; without any there is no legend.
+        handles: labelled entries of the legend, or words alone; without any there is no legend.
     """
     width, panels_height = figure.get_size_inches()
     renderer = FigureCanvasAgg(figure).get_renderer()
@@ -327,8 +337,9 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()
     return figure
 
 
-def _legend(figure: Figure, handles: Sequence[Artist], width: float) -> Artist:
+def _legend(figure: Figure, handles: Sequence[Artist | str], width: float) -> Artist:
     """A frameless legend with as many entries per line as fit into `width` inches."""
+    handles = [Line2D([], [], ls="", label=entry) if isinstance(entry, str) else entry for entry in handles]
     for columns in range(len(handles), 0, -1):
         # a legend fills column after column; this order makes it read line after line
         in_lines = [handle for column in range(columns) for handle in handles[column::columns]]

@@ -26,7 +26,7 @@ _CELL_HEIGHT = 0.2
 _HEADING_HEIGHT = 1.2  # of a row of panels, with the names of the causes
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+def sensitivity(tables: Tables, shown: Shown) -> Figure:
     """The figure from the table sensitivity, whose metrics keep their order."""
     table = tables["sensitivity"]
     if table.is_empty():
@@ -67,7 +67,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
 
 def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh:
     """Draw one view: `metrics` from above, those that the view does not have as empty rows."""
-    causes = list(CAUSES)
+    causes, centred = list(CAUSES), {"ha": "center", "va": "center", "fontsize": 7.5}
     responses = np.full((len(metrics), len(causes)), np.nan)
     for row in table.iter_rows(named=True):
         y = metrics.index(row["metric"])
@@ -75,8 +75,9 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
         axes.axhspan(y, y + 1, color=GRID, lw=0, zorder=0)
         for x, name in enumerate(causes):
             if np.isfinite(responses[y, x]):
-                confused = name != COLLAPSE and responses[y, x] >= CONFUSES
-                _write_response(axes, x + 0.5, y + 0.5, responses[y, x], "bold" if confused else "normal")
+                weight = "bold" if name != COLLAPSE and responses[y, x] >= CONFUSES else "normal"
+                look = centred | {"weight": weight, "color": WHITE if abs(responses[y, x]) > 0.7 * _LIMIT else DARK}
+                axes.text(x + 0.5, y + 0.5, two_decimals(responses[y, x]), **look)
             elif name in row["answers_to"].split(", "):
                 axes.plot(x + 0.5, y + 0.5, "o", ms=3, color=GREY)
     colours = sns.color_palette(DIVERGING, as_cmap=True).with_extremes(bad=(0, 0, 0, 0))
@@ -94,8 +95,3 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
     titles = [cause.title for cause in CAUSES.values()]
     axes.set_xticks(np.arange(len(causes)) + 0.5, titles, rotation=35, ha="left", rotation_mode="anchor")
     return mesh
-
-
-def _write_response(axes: Axes, x: float, y: float, response: float, weight: str) -> None:
-    colour = WHITE if abs(response) > 0.7 * _LIMIT else DARK
-    axes.text(x, y, two_decimals(response), ha="center", va="center", fontsize=7.5, weight=weight, color=colour)

@@ -1,10 +1,13 @@
-"""The parameters of a figure, and the rows of its tables that it shows."""
+"""The parameters of a figure, and the rows of its tables that it shows: of its variants, with enough reviews."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import polars as pl
 
+from homogenization.figures.words import counted
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
 
 Named = Sequence[Sequence[str]]  # ordered (name, label) pairs, as the parameters of a rule carry them
@@ -78,23 +81,84 @@ def named_in(named: Named, present: pl.Series) -> list[Sequence[str]]:
     return [pair for pair in named if pair[0] in there]
 
 
-def require_rows(rows: pl.DataFrame, shown: Shown, wanted: str, present: pl.Series) -> pl.DataFrame:
-    """The rows that a figure is drawn from: an empty figure is refused.
+def required(
+    table: pl.DataFrame,
+    shown: Shown,
+    wanted: str = "",
+    *,
+    of: Sequence[str] = ("model", "variant"),
+    told: str | pl.Series = "model",
+    **equal: str,
+) -> pl.DataFrame:
+    """The rows that a figure is drawn from (`rows_of`): an empty figure is refused.
 
     Args:
-        rows: the part of the table that the figure is drawn from.
-        shown: description of the figure, whose `source` the message names.
-        wanted: description of `rows`; "" for those of the models.
-        present: column of the table in which the wanted names should be.
+        table: the table, whose file is `shown.source`.
+        shown: description of the figure.
+        wanted: description of the rows; "" for those of the models.
+        of: columns in which stands what is shown.
+        told: column of the table, or values, among which the wanted names should be.
+        equal: values of further columns.
 
     Raises:
-        HomogenizationError: `rows` is empty.
+        HomogenizationError: there are no such rows.
     """
+    rows = rows_of(table, shown, of, **equal)
     if rows.is_empty():
         wanted = wanted or f"models {', '.join(names_of(shown.models))}"
+        present = table[told] if isinstance(told, str) else told
         there = ", ".join(sorted(present.unique().to_list())) or "nothing"
         raise HomogenizationError(
             f"{shown.source}: no rows for {wanted}; the table holds {there}. Check the name in the config; if it is "
             f"right, delete the table and run the same command again."
         )
     return rows
+
+
+class Accepted(NamedTuple):
+    """The variants of a figure of means over accepted reviews.
+
+    Attributes:
+        table: rows of the variants that are drawn.
+        variants: (name, label) pairs of these in their order; labels have the number of reviews where numbers differ.
+        counts: the number of reviews in words, for the note.
+        left_out: words on each variant that has too few accepted reviews, for the legend.
+    """
+
+    table: pl.DataFrame
+    variants: Named
+    counts: str
+    left_out: list[str]
+
+
+def accepted(table: pl.DataFrame, variants: Named, min_reviews: int) -> Accepted:
+    """Leave out the `variants` with fewer than `min_reviews` accepted reviews.
+
+    A mean over the few reviews that happen to be accepted says little compared with one over all. A variant that has as
+    many reviews as the original has lost none and is drawn, however few there are.
+
+    Args:
+        table: rows of these variants, columns variant and n_reviews.
+        variants: (name, label) pairs in the order of the legend.
+        min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
+    """
+    most = dict(table.group_by("variant").agg(pl.col("n_reviews").max().fill_null(0)).iter_rows())
+    needed = max(1, min(min_reviews, most.get(ORIGINAL, min_reviews)))
+    drawn = [(name, label) for name, label in variants if most.get(name, 0) >= needed]
+    few = [(label, most.get(name, 0)) for name, label in variants if most.get(name, 0) < needed]
+    of_drawn = table.filter(pl.col("variant").is_in(names_of(drawn)))
+    if len({most[name] for name, _ in drawn}) <= 1:
+        counts = f"n = {counted(of_drawn['n_reviews'])}" + ", the same in every variant" * (len(drawn) > 1)
+    else:
+        # the number stays in one piece where the label is wrapped
+        drawn = [(name, f"{label} (n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{most[name]:,})") for name, label in drawn]
+        counts = "n: the reviews accepted in the variant, so variants are means over different reviews"
+    if few:
+        counts += f"; fewer than {needed} accepted reviews are not drawn"
+    left_out = [f"{label}: {count_in_words(count)}, not drawn" for label, count in few]
+    return Accepted(of_drawn, drawn, counts, left_out)
+
+
+def count_in_words(count: int) -> str:
+    """`no accepted review`, `1 accepted review` or `3 accepted reviews`."""
+    return "no accepted review" if count == 0 else f"{count:,} accepted review" + ("s" if count > 1 else "")

@@ -3,6 +3,7 @@
 import polars as pl
 
 from homogenization.names.numbers import signed as with_sign
+from homogenization.names.numbers import typeset
 
 
 def short_number(value: float, signed: bool = False) -> str:
@@ -11,31 +12,20 @@ def short_number(value: float, signed: bool = False) -> str:
     if size == 0:
         return "0"
     if size < 0.9995e-3 or size >= 99_950:
-        digits, _, exponent = f"{value:.1e}".partition("e")
-        text = f"{digits}e{int(exponent)}"
+        text = f"{value:.1e}"
     elif size >= 99.5:
         text = f"{value:.0f}"
     elif 0.0995 <= size < 1:
         text = f"{value:.3f}"
     else:
         text = f"{value:#.2g}".rstrip(".")
-    return with_sign(true_minus(text)) if signed else true_minus(text)
+    return with_sign(typeset(text)) if signed else typeset(text)
 
 
 def two_decimals(value: float) -> str:
     """Two decimals, none from 10 on, and no minus sign before a zero: `0.45`, `−12`, `0`."""
     text = f"{value:.0f}" if abs(value) >= 9.995 else f"{value:.2f}"
-    return "0" if float(text) == 0 else true_minus(text)
-
-
-def percent(share: float) -> str:
-    """`100 %` for 1 alone: a smaller share is never rounded up to it."""
-    return "100 %" if share == 1 else f"{min(100 * share, 99.9):.1f} %"
-
-
-def true_minus(text: str) -> str:
-    """`text` with minus signs in place of hyphens."""
-    return text.replace("-", "−")
+    return "0" if float(text) == 0 else typeset(text)
 
 
 def counted(counts: pl.Series, unit: str = "review") -> str:

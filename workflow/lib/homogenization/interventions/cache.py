@@ -1,9 +1,7 @@
 """Rows of an earlier run, by condition: what was computed with the same model, texts and code is not computed again."""
 
-import json
 import logging
 from collections.abc import Callable, Collection, Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,6 @@ from homogenization.run.parquet import read_table, table_metadata, write_table
 logger = logging.getLogger(__name__)
 
 CACHE_KEYS = "computed_with"
-
-
-def cache_key(**dependencies: Any) -> str:
-    """A hash of all that rows depend on besides their condition, as 16 hexadecimal digits; plain values."""
-    return blake2b(json.dumps(dependencies, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def update_tables(

@@ -7,13 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.interventions.cache import cache_key, update_tables
+from homogenization.interventions.cache import update_tables
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
 from homogenization.interventions.intervened import Further, check_conditions, intervene
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.schemas import ATTRIBUTION_SCHEMA, SLOPES_SCHEMA
 from homogenization.interventions.slopes import slopes_tables
 from homogenization.interventions.templates import templates_of_reviews
+from homogenization.run.made_by import cache_key
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import windows, with_originals

@@ -6,9 +6,9 @@ last. This is far from flat, so a raw profile shows the mask before it shows the
 mask: a causal query that sees at most w keys gives each of them at least 1/w.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,21 +33,6 @@ ATTENTION_SCHEMA = {
     "uniform": pl.List(pl.Float64),  #: the same under uniform attention
     "tokens": pl.List(pl.Int64),  #: tokens in each bin
 }
-
-
-class AttendingStates(TokenStates, Protocol):
-    """States with the attention that their tokens receive.
-
-    Attributes:
-        causal: whether the model's attention is causal.
-        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
-    """
-
-    causal: bool
-    attention_windows: Sequence[int | None]
-
-    def attention_received(self) -> np.ndarray | None:
-        """Attention received, float32 (blocks, tokens); None where it was not recorded."""
 
 
 def uniform_attention(n: int, causal: bool, window: int | None = None) -> np.ndarray:
@@ -75,46 +60,30 @@ def position_bins(n: int, n_bins: int) -> np.ndarray:
     return np.minimum(np.arange(1, n) * n_bins // max(n - 1, 1), n_bins - 1)
 
 
-@dataclass(frozen=True)
-class AttentionProfile:
-    """Received attention of one review at one layer.
-
-    Attributes:
-        first_token_share: c_1 / n.
-        uniform_first_token_share: the same under uniform attention.
-        received: (n_bins,) float64, mean c_j of the tokens in each bin of relative position, the first token left out;
-            NaN in an empty bin.
-        uniform: (n_bins,) float64, the same under uniform attention.
-        tokens: (n_bins,) int64, number of tokens in each bin.
-    """
-
-    first_token_share: float
-    uniform_first_token_share: float
-    received: np.ndarray
-    uniform: np.ndarray
-    tokens: np.ndarray
-
-
-def attention_profile(received: np.ndarray, uniform: np.ndarray, n_bins: int = 20) -> AttentionProfile:
+def attention_profile(received: np.ndarray, uniform: np.ndarray, n_bins: int = 20) -> dict[str, float | np.ndarray]:
     """The profile of one review at one layer.
 
     Args:
         received: (n,) c_j, n >= 1.
         uniform: (n,) the same under uniform attention.
         n_bins: bins of relative position.
+
+    Returns:
+        The columns of `ATTENTION_SCHEMA` from `first_token_share` on: `received`, `uniform` and `tokens` are (n_bins,),
+        float64 and int64.
     """
     received = received.astype(np.float64)
     n = len(received)
     bins = position_bins(n, n_bins)
     counts = np.bincount(bins, minlength=n_bins)
     occupied = np.where(counts > 0, counts, np.nan)
-    return AttentionProfile(
-        first_token_share=float(received[0] / n),
-        uniform_first_token_share=float(uniform[0] / n),
-        received=np.bincount(bins, received[1:], n_bins) / occupied,
-        uniform=np.bincount(bins, uniform[1:], n_bins) / occupied,
-        tokens=counts,
-    )
+    return {
+        "first_token_share": float(received[0] / n),
+        "uniform_first_token_share": float(uniform[0] / n),
+        "received": np.bincount(bins, received[1:], n_bins) / occupied,
+        "uniform": np.bincount(bins, uniform[1:], n_bins) / occupied,
+        "tokens": counts,
+    }
 
 
 def check_sum(received: np.ndarray, review_id: str, layer: int) -> None:
@@ -137,7 +106,7 @@ class Attention(TokenMeasure):
     """Profiles of every review and layer (1 .. blocks): the table `ATTENTION_SCHEMA`. It reads no states of tokens."""
 
     schemas = (ATTENTION_SCHEMA,)
-    states: AttendingStates
+    states: TokenStates
     n_bins: int = 20
 
     def tables(self, each: Each) -> tuple[pl.DataFrame]:
@@ -155,10 +124,10 @@ class Attention(TokenMeasure):
         return (measured_table(_rows(self.states, attention, self.n_bins), self.states, ATTENTION_SCHEMA),)
 
 
-def _rows(store: AttendingStates, attention: np.ndarray, n_bins: int) -> Iterator[dict[str, Any]]:
+def _rows(store: TokenStates, attention: np.ndarray, n_bins: int) -> Iterator[dict[str, Any]]:
     for layer, (of_layer, window) in enumerate(zip(attention, store.attention_windows, strict=True), start=1):
         for index, review_id in enumerate(store.review_ids):
             received = of_layer[store.review_offsets[index] : store.review_offsets[index + 1]]
             check_sum(received, review_id, layer)
             profile = attention_profile(received, uniform_attention(len(received), store.causal, window), n_bins)
-            yield {"review_id": review_id, "layer": layer, "n_tokens": len(received), **vars(profile)}
+            yield {"review_id": review_id, "layer": layer, "n_tokens": len(received), **profile}

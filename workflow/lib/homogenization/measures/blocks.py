@@ -66,73 +66,49 @@ class Layout:
 
 
 def _norm_first(
-    name: str,
-    norm_1: str,
-    attention: str,
-    norm_2: str,
-    feed_forward: str,
-    after_attention: str | None = None,
-    after_feed_forward: str | None = None,
-    **settings: Any,
+    name: str, modules: Sequence[str], post_norms: Sequence[str | None] = (None, None), **settings: Any
 ) -> Layout:
-    """A block with a norm before the attention and before the feed-forward network, and perhaps one after each."""
-    modules = (norm_1, attention, after_attention, norm_2, feed_forward, after_feed_forward)
+    """A block with a norm before each branch, perhaps one after each, and branches one after the other or parallel.
+
+    Args:
+        name: name of the kind.
+        modules: names of first norm, attention, second norm and feed-forward network.
+        post_norms: names of the norms after attention and feed-forward network.
+        settings: further attributes of the block; `use_parallel_residual` says whether its branches are parallel.
+    """
+    norm_1, attention, norm_2, feed_forward = modules
+    parallel = settings.get("use_parallel_residual", False)
     points = {
         "resid_pre": ("", "input"),
         "ln1_out": (norm_1, "output"),
         "attn_out": (attention, "output"),
-        "ln1_post_out": (after_attention, "output"),
-        "resid_mid": (norm_2, "input"),
+        "ln1_post_out": (post_norms[0], "output"),
+        "resid_mid": (None if parallel else norm_2, "input"),
         "ln2_out": (norm_2, "output"),
         "mlp_out": (feed_forward, "output"),
-        "ln2_post_out": (after_feed_forward, "output"),
+        "ln2_post_out": (post_norms[1], "output"),
         "resid_post": ("", "output"),
     }
+    points = {point: tap for point, tap in points.items() if tap[0] is not None}
+    added = ["ln1_post_out" if post_norms[0] else "attn_out", "ln2_post_out" if post_norms[1] else "mlp_out"]
+    middle = "resid_pre" if parallel else "resid_mid"
     components = {
         "norm_1": ("resid_pre", "ln1_out"),
         "attention": ("ln1_out", "attn_out"),
         "post_norm_1": ("attn_out", "ln1_post_out"),
         "attention_addition": ("resid_pre", "resid_mid"),
-        "norm_2": ("resid_mid", "ln2_out"),
+        "norm_2": (middle, "ln2_out"),
         "feed_forward": ("ln2_out", "mlp_out"),
         "post_norm_2": ("mlp_out", "ln2_post_out"),
-        "feed_forward_addition": ("resid_mid", "resid_post"),
+        "addition" if parallel else "feed_forward_addition": (middle, "resid_post"),
     }
-    points = {point: tap for point, tap in points.items() if tap[0] is not None}
+    one_by_one = {"resid_mid": ("resid_pre", added[0]), "resid_post": ("resid_mid", added[1])}
     return Layout(
         name,
-        frozenset(module for module in modules if module),
+        frozenset(path for path, _ in points.values() if path),
         points=points,
-        sums={
-            "resid_mid": ("resid_pre", "ln1_post_out" if after_attention else "attn_out"),
-            "resid_post": ("resid_mid", "ln2_post_out" if after_feed_forward else "mlp_out"),
-        },
+        sums={"resid_post": ("resid_pre", *added)} if parallel else one_by_one,
         components={name: ends for name, ends in components.items() if set(ends) <= points.keys()},
-        settings=settings,
-    )
-
-
-def _parallel(name: str, norm_1: str, attention: str, norm_2: str, feed_forward: str, **settings: Any) -> Layout:
-    """A block whose attention and feed-forward network both read the stream that enters it, each through its norm."""
-    return Layout(
-        name,
-        frozenset((norm_1, attention, norm_2, feed_forward)),
-        points={
-            "resid_pre": ("", "input"),
-            "ln1_out": (norm_1, "output"),
-            "attn_out": (attention, "output"),
-            "ln2_out": (norm_2, "output"),
-            "mlp_out": (feed_forward, "output"),
-            "resid_post": ("", "output"),
-        },
-        sums={"resid_post": ("resid_pre", "attn_out", "mlp_out")},
-        components={
-            "norm_1": ("resid_pre", "ln1_out"),
-            "attention": ("ln1_out", "attn_out"),
-            "norm_2": ("resid_pre", "ln2_out"),
-            "feed_forward": ("ln2_out", "mlp_out"),
-            "addition": ("resid_pre", "resid_post"),
-        },
         settings=settings,
     )
 
@@ -142,11 +118,11 @@ _GEMMA_2 = ("input_layernorm", "self_attn", "pre_feedforward_layernorm", "mlp")
 _GPT_NEOX = ("input_layernorm", "attention", "post_attention_layernorm", "mlp")
 
 LAYOUTS = (
-    _norm_first("Llama, Qwen2, Mistral, Gemma", *_LLAMA),
-    _norm_first("Gemma 2, Gemma 3", *_GEMMA_2, "post_attention_layernorm", "post_feedforward_layernorm"),
-    _norm_first("GPT-2", "ln_1", "attn", "ln_2", "mlp"),
-    _norm_first("GPT-NeoX, sequential", *_GPT_NEOX, use_parallel_residual=False),
-    _parallel("GPT-NeoX, parallel", *_GPT_NEOX, use_parallel_residual=True),
+    _norm_first("Llama, Qwen2, Mistral, Gemma", _LLAMA),
+    _norm_first("Gemma 2, Gemma 3", _GEMMA_2, ("post_attention_layernorm", "post_feedforward_layernorm")),
+    _norm_first("GPT-2", ("ln_1", "attn", "ln_2", "mlp")),
+    _norm_first("GPT-NeoX, sequential", _GPT_NEOX, use_parallel_residual=False),
+    _norm_first("GPT-NeoX, parallel", _GPT_NEOX, use_parallel_residual=True),
     # each norm follows an addition, and the output of the block is normed
     Layout(
         "BERT",

@@ -15,10 +15,11 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.measures.geometry import GEOMETRY_SCHEMA, Geometry, IdentifiedStates
+from homogenization.measures.geometry import GEOMETRY_SCHEMA, Geometry
 from homogenization.measures.reviews import OfReview, ReviewMeasure
 from homogenization.measures.spectra import SPECTRA_SCHEMA, Spectra
 from homogenization.measures.views import TokenGram
+from homogenization.states.stream import TokenStates
 
 _SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
 _DRAW = {"review_id": pl.String, "draw": pl.Int32}
@@ -43,7 +44,7 @@ def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, 
 
 @dataclass(frozen=True)
 class _Subsets:
-    """Random subsets of the reviews of some states, as reviews whose states nobody reads: `IdentifiedStates`."""
+    """Random subsets of the reviews of some states, as reviews whose states nobody reads: `TokenStates`."""
 
     attributes: Mapping[str, Any]
     n_blocks: int
@@ -63,7 +64,7 @@ class CommonLength(ReviewMeasure):
         {"model": pl.String, "variant": pl.String} | _DRAW | schema for schema in (SPECTRA_SCHEMA, GEOMETRY_SCHEMA)
     )
 
-    def __init__(self, states: IdentifiedStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]) -> None:
+    def __init__(self, states: TokenStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]) -> None:
         self.states = states
         self.subsets: dict[str, list[np.ndarray]] = {}
         names, first = [], []

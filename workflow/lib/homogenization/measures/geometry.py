@@ -7,7 +7,7 @@ A zero token has no direction; it counts as u = 0.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,32 +17,6 @@ from homogenization.measures.views import TokenGram
 from homogenization.names.columns import columns
 from homogenization.states.stream import TokenStates
 
-
-class IdentifiedStates(TokenStates, Protocol):
-    """States whose tokens are known.
-
-    Attributes:
-        token_ids: int64 (tokens,).
-    """
-
-    token_ids: np.ndarray
-
-
-_NUMBERS = (
-    "resultant_length",
-    "resultant_length_without_first",
-    "n_directed",
-    "n_directed_without_first",
-    "cosine_std",
-    "cosine_std_without_first",
-    "norm_first",
-    "norm_rest_mean",
-    "norm_rest_median",
-    "norm_rest_max",
-    "squared_norm_share_first",
-    "cosine_to_first",
-)
-_HISTOGRAMS = ("cosine_histogram", "cosine_histogram_without_first")
 #: A row for each review, point and layer. The "rest" are the tokens after the first.
 GEOMETRY_SCHEMA = {
     **columns("model", "variant", "review_id", "point", "layer", "depth", "n_tokens", "width"),
@@ -141,7 +115,7 @@ class Geometry(ReviewMeasure):
     """Geometry of every review, point and layer: the table `GEOMETRY_SCHEMA`."""
 
     schemas = (GEOMETRY_SCHEMA,)
-    states: IdentifiedStates
+    states: TokenStates
     n_bins: int = 40
 
     @cached_property

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.device_tokens import tokens_of
-from homogenization.measures.reviews import Inline, ReviewMeasure, Reviews, class_of
+from homogenization.measures.reviews import Inline, ReviewMeasure, Reviews, class_of, provenance
 from homogenization.measures.workers import Workers
 from homogenization.run.parquet import write_tables
 from homogenization.states.held import HeldStates
@@ -47,12 +47,11 @@ def measure_shard(
     states = HeldStates(Reading.of_job(model, inputs, params, **params.storage))
     sample = Sample(files["sample"], *params.sample) if files.get("sample") else None
     record, tables = measure_in_pass(states, params.measures, sample, workers)
-    made_by = {name: value for name, value in states.attributes.items() if name != "review_ids"}
     for name, paths in files.items():
         if name not in ("run", "sample"):
             schemas = class_of(name).schemas
             made = tables.get(name, [pl.DataFrame(schema=schema) for schema in schemas])
-            write_tables(made, paths, schemas, {**params.measures.get(name, {}), "states": made_by})
+            write_tables(made, paths, schemas, {**params.measures.get(name, {}), "states": provenance(states)})
     return record
 
 

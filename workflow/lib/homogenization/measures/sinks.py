@@ -10,17 +10,18 @@ tokens, and massive where it stays so over the middle of the depth (`measures.ma
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures.attention import AttendingStates, uniform_attention
+from homogenization.measures.attention import uniform_attention
 from homogenization.measures.massive import are_massive, norm_excess
 from homogenization.measures.reviews import OfReview, ReviewMeasure
 from homogenization.measures.views import TokenGram
 from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.states.stream import TokenStates
 
 THRESHOLD = 10.0
 ATTENTION, MASSIVE, LONG = "attention", "massive", "long"
@@ -36,16 +37,6 @@ SINKS_SCHEMA = {
     "n_blocks": pl.Int32,  #: blocks in which it is one
     "peak": pl.Float64,  #: largest excess
 }
-
-
-class LocatedStates(AttendingStates, Protocol):
-    """States whose tokens have a place in their text.
-
-    Attributes:
-        token_offsets: character spans, int32 (tokens, 2); (0, 0) for a token outside of the text.
-    """
-
-    token_offsets: np.ndarray
 
 
 def attention_excess(received: np.ndarray, causal: bool, windows: Sequence[int | None]) -> np.ndarray:
@@ -114,7 +105,7 @@ class Sinks(ReviewMeasure):
     """Secondary sinks of every review: the table `SINKS_SCHEMA`."""
 
     schemas = (SINKS_SCHEMA,)
-    states: LocatedStates
+    states: TokenStates
 
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
         """Review, layer and norms of the tokens of one review in one layer of the residual stream; else None."""

@@ -145,18 +145,14 @@ class Look:
 _LOOKS: dict[str, Look] = {}
 
 
-def look(
-    name: str,
-    title: str,
-    nested: Rows | None = None,
-    rowwise: bool = False,
-    gram: Callable[[TokenGram], np.ndarray] | None = None,
-    sums_to_zero: bool = False,
-) -> Callable[[Rows], Rows]:
-    """Register the decorated function as the `rows` of a `Look`; `rowwise` rows are their own `nested`."""
+def look(name: str, title: str, rowwise: bool = False, **described: Any) -> Callable[[Rows], Rows]:
+    """Register the decorated function as the `rows` of a `Look`, which has the further fields that are `described`.
+
+    `rowwise` rows are their own `nested`.
+    """
 
     def register(rows: Rows) -> Rows:
-        _LOOKS[name] = Look(name, title, rows, rows if rowwise else nested, gram, sums_to_zero)
+        _LOOKS[name] = Look(name, title, rows, **({"nested": rows} if rowwise else {}), **described)
         return rows
 
     return register

@@ -12,6 +12,11 @@ WITHOUT_FIRST = "without_first"
 Columns = Mapping[str, np.ndarray]  # columns of a table by name
 
 
+def view_without_first(view: str) -> str:
+    """The view that leaves out the first token and is else as `view`."""
+    return WITHOUT_FIRST if view == ALL_TOKENS else f"{view}_{WITHOUT_FIRST}"
+
+
 @dataclass(frozen=True)
 class Metric:
     """A registered metric.

@@ -21,7 +21,7 @@ COLUMNS = {
     "shard": pl.String,  #: `000`, `001`, …
     "point": pl.String,  #: `residual_stream` or `final_norm`
     "layer": pl.Int32,  #: 0 after the embedding, l after block l; `final_norm` has the number of blocks
-    "layer_from": pl.Int32,  #: layer of the first of two clouds
+    "layer_from": pl.Int32,  #: layer of the first of two samples
     "layer_to": pl.Int32,  #: layer of the second: the next layer, or the same one for `null`
     "block": pl.Int32,  #: from 1
     "depth": pl.Float64,  #: layer or block / number of blocks
@@ -86,6 +86,6 @@ def ends_of(name: str, interval: Sequence[Any]) -> dict[str, Any]:
 def table_of(columns: Mapping[str, Any], schema: Mapping[str, Any]) -> pl.DataFrame:
     """Rows of `schema` from lists and arrays, one of them at least, and from values that all rows have in common.
 
-    A column of `schema` that `columns` lacks is null.
+    A column of `schema` that `columns` lacks is null; others are left out.
     """
-    return pl.DataFrame(dict.fromkeys(schema) | dict(columns), schema=schema, strict=False)
+    return pl.DataFrame({name: columns.get(name) for name in schema}, schema=schema, strict=False)

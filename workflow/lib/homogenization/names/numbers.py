@@ -35,7 +35,7 @@ def share_in_words(share: float) -> str:
 
 
 def share_of_range(share: float, whole: float) -> str:
-    """A share of what depth does, beside the range that it is of: `−3.1 % of 0.39`."""
+    """A share of what depth does, and of which range: `−3.1 % of 0.39`."""
     return f"{share_in_words(share)} of {significant(whole, 2)}"
 
 

@@ -14,7 +14,7 @@ from homogenization.names.verdicts import FEW_REVIEWS
 def write(template: str, **values: Any) -> str:
     """The text that a Jinja template makes of `values`; blanks and line ends in a row are one blank.
 
-    Beside what Jinja has, there are the filters `significant`, `share` and `probability` (`names.numbers`),
+    Besides those of Jinja, there are the filters `significant`, `share` and `probability` (`names.numbers`),
     `listed`, `sentence` and `plain`, which make a first letter large and small; the functions `interval` and
     `where_few`; and the tests `finite` and `decided`. Numbers are looked up by their column in a row of a table.
 

@@ -21,33 +21,26 @@ _FILES = "files"  # a parameter with paths below the folder of results, whatever
 def citation(folder: Path, extraction: pl.DataFrame) -> str:
     """The study in one line: version and commit of the code, hash, folder, reviews, models, variants, confidence.
 
+    The hash is over what jobs did and with which parameters, in whatever order and how many shards each.
+
     Args:
         folder: folder of results.
         extraction: its table `extraction`, which says what the study read.
     """
-    records = list(job_records(folder, extraction))
+    records = list(_job_records(folder, extraction))
+    distinct = sorted({json.dumps(record, sort_keys=True) for record in records})
+    study = hashlib.blake2b("\n".join(distinct).encode(), digest_size=8).hexdigest()
     first = extraction.filter(pl.col("model") == extraction["model"][0], pl.col("variant") == extraction["variant"][0])
     counts = {"reviews": first["n_reviews"].sum() + first["n_left_out"].sum()}
     counts |= {f"{name}s": extraction[name].n_unique() for name in ("model", "variant")}
     said = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
-    drawn = (record["params"].get("resampling", {}) for record in records)
-    levels = sorted({resampling["confidence"] for resampling in drawn if resampling})
-    said += [f"{100 * level:g} % intervals" for level in levels]
+    levels = {record["params"].get("resampling", {}).get("confidence") for record in records} - {None}
+    said += [f"{100 * level:g} % intervals" for level in sorted(levels)]
     commit = f", commit {described}" if (described := _commit()) else ""
-    return f"{_PACKAGE} {version(_PACKAGE)}{commit}; study {study_hash(records)} in {folder}: {', '.join(said)}"
+    return f"{_PACKAGE} {version(_PACKAGE)}{commit}; study {study} in {folder}: {', '.join(said)}"
 
 
-def study_hash(records: list[Mapping[str, Any]]) -> str:
-    """16 hexadecimal digits over what jobs did and with which parameters, in whatever order and how many shards each.
-
-    Args:
-        records: as `job_records` gives them.
-    """
-    distinct = sorted({json.dumps(record, sort_keys=True) for record in records})
-    return hashlib.blake2b("\n".join(distinct).encode(), digest_size=8).hexdigest()
-
-
-def job_records(folder: Path, extraction: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _job_records(folder: Path, extraction: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """Rule and parameters, which hold the hash of the rule's code, of the jobs that made a study; what they read.
 
     The jobs are those of its tables, of its corpus, key phrases, variants and similarities, and of the states that its
@@ -58,10 +51,7 @@ def job_records(folder: Path, extraction: pl.DataFrame) -> Iterator[dict[str, An
         HomogenizationError: a file of these is gone.
     """
     shards = extraction["shard"].unique().sort()
-    files = [
-        *sorted(folder.glob("tables/*.parquet")),
-        *(folder / f"corpus/{name}.parquet" for name in ("raw", "clean")),
-    ]
+    files = [*sorted(folder.glob("tables/*.parquet")), folder / "corpus/raw.parquet", folder / "corpus/clean.parquet"]
     files += [folder / f"{stage}/{shard}.parquet" for stage in ("corpus", "keyphrases") for shard in shards]
     for variant in extraction["variant"].unique().sort():
         files += [folder / f"variants/{variant}/{shard}.parquet" for shard in shards]
@@ -71,8 +61,9 @@ def job_records(folder: Path, extraction: pl.DataFrame) -> Iterator[dict[str, An
     for job in extraction.select("model", "variant", "shard").rows():
         metadata = _metadata(folder.joinpath("spectra", *job).with_suffix(".parquet"))
         yield from (_record(metadata["made_by"]), _record(metadata["states"]["extracted_by"]))
-    reviews = [pl.read_parquet(folder / f"corpus/{shard}.parquet", columns=["review_id"]) for shard in shards]
-    yield from ({"rule": "", "params": read.to_dict(as_series=False)} for read in reviews)
+    for shard in shards:
+        read = pl.read_parquet(folder / f"corpus/{shard}.parquet", columns=["review_id"])
+        yield {"rule": "", "params": read.to_dict(as_series=False)}
     yield from ({"rule": "", "params": digest} for digest in extraction.select("model", "weights_digest").to_dicts())
 
 
@@ -88,9 +79,9 @@ def _record(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_paths(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_paths(item) for key, item in value.items() if key != _FILES}
-    return value
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_paths(item) for key, item in value.items() if key != _FILES}
 
 
 def _commit() -> str:

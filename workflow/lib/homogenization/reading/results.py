@@ -104,12 +104,12 @@ class Results:
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """A row for each claim, and the verdicts of the models beside each other, in words."""
+        """A row for each claim with its verdicts in words, a column for each model."""
         return self.table(_VERDICTS)
 
     @cached_property
     def texts(self) -> pl.DataFrame:
-        """The original beside the text of every variant, with label, placed key phrases and acceptance."""
+        """The text of every variant with its original, label, placed key phrases and acceptance."""
         texts = pl.concat(
             read_table(self.folder / f"variants/{variant}/{shard}.parquet").with_columns(shard=pl.lit(shard))
             for variant, shard in self._read.select("variant", "shard").unique(maintain_order=True).rows()

@@ -15,7 +15,7 @@ from homogenization.figures.claims import CONVENTIONS
 from homogenization.figures.style import VERDICTS
 from homogenization.names.numbers import share_of_range
 from homogenization.names.prose import grouped, interval
-from homogenization.names.verdicts import NOT_TESTED
+from homogenization.names.verdicts import NOT_TESTED, caveats
 from homogenization.report.page import packed, render
 from homogenization.run.parquet import read_or_empty
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -24,7 +24,6 @@ _OVER_DEPTH = "over depth"
 _COLUMNS = ("Claim", "Source", "Layers", "Model", "Verdict", "Checks", "Of depth", "Estimate and interval", "n")
 _FILTERED = (1, 2, 3, 4, 5)
 _NUMBERS = {6: "relative_effect", 7: "estimate"}  # columns of text that sort by a number
-Row = Mapping[str, Any]
 
 
 def make(inputs: Mapping[str, Any], **shown: Any) -> str:
@@ -57,7 +56,10 @@ def claims_page(
     """
     labels = {None: "all models", **dict(models)}
     imbalance = {row[:2]: row[2] for row in comparisons.select("variant", "minus", "imbalance").rows() if row[2]}
-    rows = _in_order(claims.filter(pl.col("verdict") != NOT_TESTED), list(labels))
+    # claim by claim, as they stand in the table, and in a claim by model
+    claim, model = pl.Enum(claims["claim"].unique(maintain_order=True)), pl.Enum([name for name, _ in models])
+    in_order = claims.sort(pl.col("claim").cast(claim), pl.col("model").cast(model), maintain_order=True)
+    rows = in_order.filter(pl.col("verdict") != NOT_TESTED).to_dicts()
     details = [
         {"imbalance": imbalance.get((row["variant"], row["minus"])), "first": where_the_first_stays(row)}
         for row in rows
@@ -70,13 +72,13 @@ def claims_page(
             row["layers"] or _OVER_DEPTH,
             Markup.escape(labels[row["model"]]),
             f"{VERDICTS[row['verdict']].sign} {row['verdict']}",
-            " · ".join(
-                mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", detail["imbalance"])) if holds
-            ),
-            _share(row),
+            " · ".join(caveats(row["fragile"], detail["imbalance"])),
+            share_of_range(row["relative_effect"], row["depth_range"]).replace(" ", "\u00a0")
+            if isfinite(row["relative_effect"])
+            else "",
             interval(row),
             row["n_reviews"],
-            *(_sortable(row[name]) for name in _NUMBERS.values()),
+            *(row[name] if isfinite(row[name]) else None for name in _NUMBERS.values()),
         )
         for row, detail in zip(rows, details, strict=True)
     ]
@@ -129,13 +131,6 @@ def _as_html(table: pl.DataFrame) -> str:
     return re.sub('<div id="claims_fallback">.*?</div>', "", page, flags=re.DOTALL)
 
 
-def _in_order(claims: pl.DataFrame, models: Sequence[str]) -> list[Row]:
-    """The rows claim by claim, as they stand in the table, and in a claim by model."""
-    claim = {name: place for place, name in enumerate(claims["claim"].unique(maintain_order=True))}
-    model = {name: place for place, name in enumerate(models)}
-    return sorted(claims.iter_rows(named=True), key=lambda row: (claim[row["claim"]], model[row["model"]]))
-
-
 def _controls(column: int) -> list[Any]:
     """What stands beside the heading of a column: a button that sorts, or opens what sorts and filters."""
     name = _COLUMNS[column]
@@ -147,12 +142,3 @@ def _controls(column: int) -> list[Any]:
         {"extend": "searchList", "ariaLabel": f"Filter {name}", "search": False},
     ]
     return [{"extend": "dropdown", "text": f"Sort and filter {name}", "icon": "search", "content": within}]
-
-
-def _share(row: Row) -> str:
-    share, whole = row["relative_effect"], row["depth_range"]
-    return share_of_range(share, whole).replace(" ", "\u00a0") if isfinite(share) else ""
-
-
-def _sortable(value: float) -> float | None:
-    return value if isfinite(value) else None

@@ -10,13 +10,12 @@ from typing import Any
 import altair as alt
 
 from homogenization.figures.grammar import DEPTH_LABEL
-from homogenization.figures.style import BAND, DARK, EDGE, GREY, GRID, MARGIN, NOTE, WHITE, LineStyle
+from homogenization.figures.style import BAND, DARK, EDGE, FULL, GREY, GRID, MARGIN, NOTE, STRONG, WHITE, LineStyle
 
 # states after the final norm stand right of depth 1: the first, and the distance of the next, within a room
 _FINAL, _STEP, _ROOM = 1.06, 0.038, 0.22
 _WIDTHS = {1: 720, 2: 440, 3: 275}  # pixels of a panel, by number of columns
 _HEIGHT = 200
-_LINE_WIDTH = 1.6
 _MARKS = (
     "Filled marker: higher or lower, corrected for all layers; pale: so, but fragile; open: undecided or negligible."
 )
@@ -82,7 +81,7 @@ def charts(
 
 def dash_pattern(style: LineStyle) -> list[float]:
     """Lengths of the dashes and gaps of a line, in pixels; matplotlib counts them in widths."""
-    return [1, 0] if style.dashes == "-" else [_LINE_WIDTH * length for length in style.dashes[1]]
+    return [1, 0] if style.dashes == "-" else [FULL * length for length in style.dashes[1]]
 
 
 def marker_path(style: LineStyle) -> str:
@@ -142,13 +141,14 @@ class _Look:
         scale = alt.Scale(zero=False)
         y, y_low, y_high = alt.Y(mean, scale=scale, axis=axis), alt.Y(low, scale=scale, axis=axis), alt.Y2(high)
         there = alt.Chart().transform_filter(f"isValid(datum.{mean.partition(':')[0]})")
+        final = there.transform_filter("datum.final").mark_rule(strokeWidth=STRONG)
         # a line is broken where a layer has no value
         curve = alt.Chart().transform_filter("!datum.final && !datum.reason")
         return [
             curve.mark_area(opacity=BAND["alpha"]).encode(self.x, y_low, y_high, self.fill),
-            curve.mark_line(strokeWidth=_LINE_WIDTH).encode(self.x, y, self.stroke, self.dash),
-            there.transform_filter("datum.final").mark_rule(strokeWidth=1.2).encode(self.x, y_low, y_high, self.stroke),
-            there.mark_point(size=34, strokeWidth=1.2, opacity=1).encode(
+            curve.mark_line(strokeWidth=FULL).encode(self.x, y, self.stroke, self.dash),
+            final.encode(self.x, y_low, y_high, self.stroke),
+            there.mark_point(size=34, strokeWidth=STRONG, opacity=1).encode(
                 self.x, y, self.shape, self.stroke, fill=fill, **markers
             ),
             there.mark_circle(size=260, opacity=0).encode(

@@ -13,9 +13,8 @@ import polars as pl
 import vl_convert
 from markupsafe import Markup
 
-from homogenization.figures.accepted import accepted
 from homogenization.figures.grammar import spans_decades
-from homogenization.figures.shown import Named, names_of
+from homogenization.figures.shown import Named, accepted, names_of
 from homogenization.figures.style import variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.names.prose import grouped, listed
@@ -140,7 +139,7 @@ def curves_page(
             for name in drawn
         ],
         pairs=pairs,
-        not_drawn=[str(entry.get_label()) for entry in reviews.left_out],
+        not_drawn=reviews.left_out,
         counts=reviews.counts,
         left_out=left_out,
     )

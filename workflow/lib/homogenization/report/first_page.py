@@ -1,21 +1,27 @@
 """The first page of the report: a grid of questions and models, one curve, how many texts, and what to beware of."""
 
+import io
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
+import matplotlib
 import polars as pl
+from matplotlib.figure import Figure
 
 from homogenization.claims.findings import LOOKS, Finding
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.figures.style import VERDICTS
+from homogenization.claims.terms import views_of
+from homogenization.figures.grammar import draw_lines, set_depth_axis
+from homogenization.figures.style import FINE, GREY, VERDICTS, house_style, variant_styles
+from homogenization.metrics.catalogue import describe_metric
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.prose import grouped, listed, where_few
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED, REVIEWS
-from homogenization.report.depth_curve import depth_curve
 from homogenization.report.page import render
-from homogenization.report.questions import Question, questions_of
+from homogenization.report.questions import Question, headline_metric, questions_of
 from homogenization.run.parquet import read_or_empty, table_metadata
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
@@ -25,7 +31,9 @@ from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
 
 _SIDE_BY_SIDE = 5  # most models beside each other
-_MOST_MODELS = 10  # with more, a column says what is so in how many
+_MOST_MODELS = 10  # with more, a column says what is so in how many, and the curve has no legend
+_INCHES = (4.3, 3.0)  # of the curve
+_LEGEND_INCHES = 0.2  # for each model
 Named = Sequence[Sequence[str]]
 
 
@@ -186,3 +194,42 @@ def _uncontrolled(compared: Sequence[str], controls: Mapping[str, Mapping[str, s
     """The variants that are compared with the original alone: no control tells position from rewriting."""
     in_controls = {control for named in controls.values() for control in named.values()}
     return [name for name in compared if name not in controls and name not in in_controls]
+
+
+@house_style()
+def depth_curve(summary: pl.DataFrame, models: Sequence[Sequence[str]]) -> str:
+    """An SVG element with a line for each model; "" where no metric is about likeness.
+
+    Up to ten models have a style each, a 95 % interval and a legend.
+
+    Args:
+        summary: the table `summary`.
+        models: (name, label) of each model.
+    """
+    stream = summary.filter(variant=ORIGINAL, point=RESIDUAL_STREAM)
+    name = headline_metric(stream["metric"].unique().to_list())
+    if name is None:
+        return ""
+    metric = describe_metric(name)
+    rows = stream.filter(metric=name, view=views_of(name)[0]).drop("variant").rename({"model": "variant"})
+    several = len(models) > _MOST_MODELS
+    width, height = _INCHES
+    figure = Figure(figsize=(width, height + (0 if several else _LEGEND_INCHES * len(models))), layout="constrained")
+    axes = figure.add_subplot()
+    if several:
+        for _, of_model in rows.sort("depth").group_by("variant", maintain_order=True):
+            axes.plot(of_model["depth"], of_model["mean"], color=GREY, lw=FINE)
+    else:
+        draw_lines(axes, rows, variant_styles(models))
+    set_depth_axis(axes)
+    axes.set(xlabel="depth: layer / blocks", ylabel=metric.label)
+    if not several:
+        labels = dict(models)
+        lines = [line for line in axes.lines if line.get_label() in labels]
+        figure.legend(lines, [labels[line.get_label()] for line in lines], loc="outside lower left", frameon=False)
+    drawn = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "first page"}):
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    svg = drawn.getvalue()
+    title = f"{metric.title} of the originals over depth, a line for each of {len(models)} models"
+    return svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{title}"', 1)

@@ -18,7 +18,7 @@ from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.prose import grouped, sentence
 from homogenization.names.variants import ORIGINAL
-from homogenization.names.verdicts import NOT_TESTED, SEEDS, SUPPORTED
+from homogenization.names.verdicts import NOT_TESTED, SEEDS, SUPPORTED, caveats
 
 Controls = Mapping[str, Mapping[str, str]]
 
@@ -152,9 +152,8 @@ def _cells(found: Sequence[Finding], models: Sequence[str], unbalanced: bool) ->
     for model in (None, *models):
         if cell := chosen.get(model):
             others = {other.said for other in found if other.model == model} - {NOT_TESTED, cell.said}
-            marks = {"fragile": cell.fragile, "unbalanced": unbalanced, "mixed": others}
-            names = tuple(name for name, holds in marks.items() if holds and cell.said != NOT_TESTED)
-            cells[model] = replace(cell, marks=names)
+            marks = (*caveats(cell.fragile, unbalanced), *["mixed"] * bool(others))
+            cells[model] = replace(cell, marks=marks if cell.said != NOT_TESTED else ())
     return cells
 
 

@@ -1,8 +1,6 @@
 """A model reads the few reviews that a page shows, in every variant of the page."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,14 @@ from homogenization.report.tokens import (
     sizes,
 )
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.made_by import cache_key
 from homogenization.run.parquet import read_table, read_tables, table_metadata, write_tables
 from homogenization.states.held import HeldStates
 from homogenization.states.long_texts import Texts, with_originals
 from homogenization.states.model import LanguageModel
 from homogenization.states.reading import Reading
 
+_CACHE_KEY = "cache_key"  # of the metadata
 Row = dict[str, Any]
 OfVariants = Mapping[str, pl.DataFrame]  # by variant: review_id, text, original
 
@@ -52,21 +52,22 @@ def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, f
     """
     originals, n_shards = read_tables(inputs.corpus), len(inputs.corpus)
     chosen = _chosen(inputs, originals["review_id"].to_list(), params)
-    texts = {
-        name: _texts_of(read_tables(inputs.variants[place * n_shards :][:n_shards]), chosen, originals)
-        for place, name in enumerate(params.variants)
-    }
+    texts = {}
+    for place, name in enumerate(params.variants):
+        variant = read_tables(inputs.variants[place * n_shards :][:n_shards]).select("review_id", "text")
+        there = variant.join(chosen, on="review_id", how="semi")
+        texts[name] = with_originals(there, originals).sort("review_id")
     phrases = read_tables(inputs.keyphrases).join(chosen, on="review_id", how="semi")
     terms = {name: sorted(set(of)) for name, of in phrases.group_by("review_id").agg("phrase").rows()}
-    stamp = _stamp(texts, terms, params, inputs.weights)
-    if all(Path(file).exists() and table_metadata(file).get("stamp") == stamp for file in files):
+    key = _cache_key(texts, terms, params, inputs.weights)
+    if all(Path(file).exists() and table_metadata(file).get(_CACHE_KEY) == key for file in files):
         print("the same texts as before, which are not read again")
         of_texts, of_tokens = map(read_table, files)
         of_texts = of_texts.drop("choice", "difference")
     else:
         of_texts, of_tokens = _read(load(), texts, terms, params)
     of_texts = chosen.join(of_texts, on="review_id", maintain_order="left_right").select(*EXAMPLE_TEXTS_SCHEMA)
-    write_tables([of_texts, of_tokens], files, SCHEMAS, {"stamp": stamp})
+    write_tables([of_texts, of_tokens], files, SCHEMAS, {_CACHE_KEY: key})
 
 
 def _chosen(inputs: Any, review_ids: Sequence[str], params: Any) -> pl.DataFrame:
@@ -85,19 +86,15 @@ def _chosen(inputs: Any, review_ids: Sequence[str], params: Any) -> pl.DataFrame
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def _texts_of(variant: pl.DataFrame, chosen: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
-    """The columns review_id, text and original of the chosen reviews that have a text in a variant, by id."""
-    texts = variant.select("review_id", "text").join(chosen, on="review_id", how="semi")
-    return with_originals(texts, originals).sort("review_id")
-
-
-def _stamp(texts: OfVariants, terms: Mapping[str, Sequence[str]], params: Any, weights: Sequence[str]) -> str:
+def _cache_key(texts: OfVariants, terms: Mapping[str, Sequence[str]], params: Any, weights: Sequence[str]) -> str:
     """A hash of all that the rows depend on, but for why a review is shown."""
     stats = [Path(file).stat() for file in weights]
-    read = {name: of.rows() for name, of in texts.items()}
-    files = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in zip(weights, stats, strict=True)]
-    options = [params.code, params.model, params.sizes, params.storage]
-    return sha256(json.dumps([read, terms, files, options], sort_keys=True).encode()).hexdigest()
+    return cache_key(
+        texts={name: of.rows() for name, of in texts.items()},
+        terms=terms,
+        files=[(file, stat.st_size, stat.st_mtime_ns) for file, stat in zip(weights, stats, strict=True)],
+        options=[params.code, params.model, params.sizes, params.storage],
+    )
 
 
 def _read(

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.attention import AttendingStates, uniform_attention
+from homogenization.measures.attention import uniform_attention
 from homogenization.measures.views import TokenGram
 from homogenization.names.columns import columns
 from homogenization.report.examples import MEASURES
+from homogenization.states.stream import TokenStates
 
 #: A row for each text of a review that is shown; a variant that has no text of it, or one that the model does not read,
 #: has no row.
@@ -47,7 +48,7 @@ PAGE_BYTES = 2_000_000  # of numbers, a byte each: as base64, with words and scr
 
 
 def rows_of_text(
-    states: AttendingStates, index: int, n_tokens: int, n_matrix: int, matrix_layers: Collection[int]
+    states: TokenStates, index: int, n_tokens: int, n_matrix: int, matrix_layers: Collection[int]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one text, without model, variant and review, as `EXAMPLE_TOKENS_SCHEMA` describes them.
 

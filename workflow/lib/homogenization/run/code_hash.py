@@ -28,7 +28,7 @@ def code_hash(script: Path, *modules: str, library: Path = LIBRARY) -> str:
 
     Args:
         script: file that runs.
-        modules: names of modules that the script gets as parameters and imports, such as "figures.mauve".
+        modules: names of modules that the script gets as parameters and imports, such as "figures.lines".
         library: folder of the package.
 
     Returns:

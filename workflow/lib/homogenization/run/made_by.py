@@ -107,3 +107,8 @@ def _key_of_folder(path: Path) -> str | None:
 
 # how to read the key of a file that has a place for it, by its suffix
 PLACES = {".parquet": _key_of_table, ".zip": marked_key, ".json": _key_of_json}
+
+
+def cache_key(**dependencies: Any) -> str:
+    """A hash of all that the rows of a cache depend on, as 16 hexadecimal digits; plain values."""
+    return hashlib.blake2b(json.dumps(dependencies, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -32,21 +32,32 @@ class TokenStates(Protocol):
         attributes: provenance of the states, with `model` and `variant`.
         review_ids: names of the reviews.
         review_offsets: int64 (reviews + 1,), where each review's tokens begin and end.
+        token_ids: int64 (tokens,).
+        token_offsets: character spans, int32 (tokens, 2); (0, 0) for a token outside of the text.
         n_blocks: blocks of the model.
         layers: the layers of the residual stream that can be read, ascending.
+        causal: whether the model's attention is causal.
+        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
     """
 
     attributes: Mapping[str, Any]
     review_ids: Sequence[str]
     review_offsets: np.ndarray
+    token_ids: np.ndarray
+    token_offsets: np.ndarray
     n_blocks: int
     layers: Sequence[int]
+    causal: bool
+    attention_windows: Sequence[int | None]
 
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
         """The residual stream (tokens, width), float32, of these tokens: layer 0 before the first block, l after l."""
 
     def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
         """The states after the final norm (tokens, width), float32; None where there are none."""
+
+    def attention_received(self) -> np.ndarray | None:
+        """Attention received, float32 (blocks, tokens); None where it was not recorded."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.names.columns import columns
+from homogenization.names.columns import columns, table_of
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.prose import write
 from homogenization.names.variants import ORIGINAL
@@ -84,14 +84,8 @@ def blocks_table(
         parts.append(means.with_columns(quantity=pl.lit(POSITIONAL)))
     if sinks is not None:
         parts.append(_of_sinks(sinks, metrics))
-    whole = pl.concat([_whole(part) for part in parts])
+    whole = pl.concat([table_of(part.to_dict(), BLOCKS_SCHEMA) for part in parts])
     return whole.sort("model", "variant", "quantity", "metric", "view", "layer")
-
-
-def _whole(table: pl.DataFrame) -> pl.DataFrame:
-    """`table` with all columns of `BLOCKS_SCHEMA`, nulls where it has none."""
-    lacking = {name: pl.lit(None, dtype) for name, dtype in BLOCKS_SCHEMA.items() if name not in table.columns}
-    return table.with_columns(**lacking).select(*BLOCKS_SCHEMA).cast(BLOCKS_SCHEMA)
 
 
 def _of_components(components: pl.DataFrame) -> pl.DataFrame:

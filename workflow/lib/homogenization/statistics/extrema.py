@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.signal import find_peaks
 
+from homogenization.metrics.registry import view_without_first
 from homogenization.names.columns import columns, ends_of, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.statistics.blocks import BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
@@ -168,7 +169,7 @@ def _interval(drawn: np.ndarray, confidence: float, exact: bool = False) -> tupl
 def _bare(job: LayerValues, cell: int) -> np.ndarray:
     """The values of the cell's metric without the first token; NaN where there is no such view."""
     view, metric = job.cells[cell]
-    bare = job.of("without_first" if view == "all_tokens" else f"{view}_without_first", metric)
+    bare = job.of(view_without_first(view), metric)
     return np.full_like(job.values[cell], np.nan) if bare is None else bare
 
 

@@ -168,12 +168,6 @@ def steepest_span(
 
 
 def depth_ranges(metrics: pl.DataFrame) -> pl.DataFrame:
-    """What depth does to each metric in each model: `model`, `view`, `metric`, `depth_range` and `review_sd`.
-
-    They are `ranges_over_depth` of the originals, along the residual stream.
-
-    Args:
-        metrics: tables/metrics.parquet.
-    """
+    """What depth does to each metric in each model: `ranges_over_depth` of the originals, along the residual stream."""
     originals = metrics.filter(pl.col("variant") == ORIGINAL, pl.col("point") == RESIDUAL_STREAM)
     return ranges_over_depth(originals, ("model", "view", "metric"))

@@ -5,13 +5,15 @@ cross-entropy and metric over reviews stands beside the partial one, given the n
 and the same metric at layer 0, where no block has mixed anything.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from homogenization.names.columns import columns, condition_columns
+from homogenization.names.columns import columns, condition_columns, table_of
 from homogenization.names.numbers import NO_HEAD
 from homogenization.statistics.correlation import pooled_spearmans
 from homogenization.statistics.resampling import (
@@ -22,6 +24,7 @@ from homogenization.statistics.resampling import (
     uniform_weights,
 )
 from homogenization.tables.intervened import CONDITION
+from homogenization.tables.over_reviews import as_array
 
 CELLS = (  # view and metric
     ("all_tokens", "cosine_anisotropy"),
@@ -108,10 +111,10 @@ def predictability_table(metrics: pl.DataFrame, texts: pl.DataFrame, resampling:
         resampling: permutations, bootstrap draws, of which `RANK_DRAWS` are taken at most, and the level of the
             intervals.
     """
-    rows: list[dict] = []
+    parts = [pl.DataFrame(schema=PREDICTABILITY_SCHEMA)]
     for (model,), of_model in sorted(texts.partition_by("model", as_dict=True).items()):
         if of_model["cross_entropy"].null_count() == len(of_model):
-            rows.append({"model": model, "n_reviews": 0, "reason": NO_HEAD})
+            parts.append(table_of({"model": [model], "n_reviews": 0, "reason": NO_HEAD}, PREDICTABILITY_SCHEMA))
             continue
         for condition, of_texts in sorted(of_model.partition_by(*CONDITION, as_dict=True).items(), key=str):
             by_review = (
@@ -124,30 +127,25 @@ def predictability_table(metrics: pl.DataFrame, texts: pl.DataFrame, resampling:
             same = [pl.col(name).eq_missing(value) for name, value in keys.items()]
             for view, metric in CELLS:
                 values = metrics.filter(*same, view=view, metric=metric)
-                if len(values) and len(by_review) > len(COVARIATES) + 3:
-                    told = {**keys, "view": view, "metric": metric}
-                    rows += [told | row for row in _of_cell(by_review, values, resampling)]
-    empty = {name: np.nan if dtype == pl.Float64 else None for name, dtype in PREDICTABILITY_SCHEMA.items()}
-    empty["strength"] = None
-    return pl.DataFrame([empty | row for row in rows], schema=PREDICTABILITY_SCHEMA)
+                found = _of_cell(by_review, values, resampling) if len(values) else ()
+                told = {**keys, "view": view, "metric": metric}
+                parts += [table_of(told | columns, PREDICTABILITY_SCHEMA) for columns in found]
+    numbers = pl.selectors.float() - pl.selectors.by_name("strength")
+    table = pl.concat(parts).filter(pl.col("given").ne_missing(CONFOUNDS) | (pl.col("layer") > 0))
+    return table.with_columns(numbers.fill_null(np.nan))
 
 
-def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, resampling: Resampling) -> list[dict]:
-    """The rows of one condition, view and metric, without the columns that name them."""
+def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, resampling: Resampling) -> Iterator[dict[str, Any]]:
+    """The columns of one condition, view and metric by layer, without those that name them: for nothing, and given."""
     layers = values.select("layer", "depth").unique().sort("layer")
-    wide = (
-        values.group_by("review_id", "layer")
-        .agg(pl.col("value").mean())
-        .pivot("layer", index="review_id", values="value")
-    )
-    joined = by_review.join(wide, on="review_id").sort("review_id")
-    columns = [str(layer) for layer in layers["layer"]]
-    joined = joined.filter(pl.all_horizontal(pl.col(columns).is_finite()))
-    metric, loss = joined.select(columns).to_numpy(), joined["cross_entropy"].to_numpy()
-    covariates = np.column_stack([joined.select(COVARIATES).to_numpy(), metric[:, 0]])
-    n = len(joined)
+    of_draws = values.group_by("review_id", "layer").agg(pl.col("value").mean())
+    metric = as_array(of_draws, "value", by_review.select("review_id"), layers.select("layer"))
+    there = np.isfinite(metric).all(axis=1)
+    metric, loss = metric[there], by_review["cross_entropy"].to_numpy()[there]
+    covariates = np.column_stack([by_review.select(COVARIATES).to_numpy()[there], metric[:, 0]])
+    n = len(loss)
     if n <= covariates.shape[1] + 2:
-        return []
+        return
     known = [column[:, None] for column in (loss, *covariates.T)]
     every = [*known, *(column[:, None] for column in metric.T)]
 
@@ -162,19 +160,13 @@ def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, resampling: Resampli
 
     sample, drawn = both(uniform_weights(n))[:, 0], both(resampling.weights(n, at_most=RANK_DRAWS))
     orders = _orders(n, resampling.draws, resampling.seed)
-    rows = []
-    for place, given in enumerate((NOTHING, CONFOUNDS)):
-        taken = covariates[:, : 0 if given == NOTHING else 3]
+    for given, known_of, estimate, draws in zip((NOTHING, CONFOUNDS), (0, 3), sample, drawn, strict=True):
+        taken = covariates[:, :known_of]
         p = permutation_p(rank_residuals(loss[:, None], taken)[:, 0], rank_residuals(metric, taken), orders)
-        low, high = percentile_interval(drawn[place], resampling.confidence)
-        for layer, (number, depth) in enumerate(layers.rows()):
-            if given == NOTHING or number > 0:
-                estimate = float(sample[place, layer])
-                names = ("ci_low", "ci_high", "p_value", "p_max_t")
-                bounds = [ends[layer] if np.isfinite(estimate) else np.nan for ends in (low, high, *p)]
-                told = {"given": given, "layer": number, "depth": depth, "n_reviews": n, "estimate": estimate}
-                rows.append(told | dict(zip(names, map(float, bounds), strict=True)))
-    return rows
+        numbers = np.where(np.isfinite(estimate), [*percentile_interval(draws, resampling.confidence), *p], np.nan)
+        names = ("ci_low", "ci_high", "p_value", "p_max_t")
+        told = {**layers.to_dict(), "given": given, "n_reviews": n, "estimate": estimate}
+        yield told | dict(zip(names, numbers, strict=True))
 
 
 @lru_cache(maxsize=2)

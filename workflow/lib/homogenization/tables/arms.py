@@ -1,5 +1,6 @@
 """Every metric of trained models over seeds, and of pairs of arms seed by seed: the replicate is the seed."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -51,7 +52,7 @@ def paired_values(
     A model without seeds is subtracted from each.
 
     Args:
-        summary: as for `seed_values`; it has the columns `by`.
+        summary: as for `seed_values`, like `models` and `by`.
         models: [model, arm, seed, step] of each trained model.
         pair: name of an arm, and that of another arm or of a model without seeds.
         by: columns of the cells.
@@ -148,7 +149,8 @@ def tabulate(
     """
     alone = seed_values(summary, models).with_columns(minus=pl.lit(None, pl.String))
     at_step = [alone, *(paired_values(summary, models, pair) for pair in pairs)]
-    with_snapshots = {arm for arm, steps in _steps_of(models).items() if len(steps) > 1}
+    n_steps = Counter(arm for arm, _ in {(arm, step) for _, arm, _, step in models})
+    with_snapshots = {arm for arm, n in n_steps.items() if n > 1}
     both = [pair for pair in pairs if with_snapshots.issuperset(pair)]
     at_loss = [paired_at_loss(summary, models, training, pair) for pair in both]
     parts = [part.with_columns(pl.lit(AT_STEP).alias("at"), pl.lit(None, pl.Float64).alias("loss")) for part in at_step]
@@ -173,10 +175,3 @@ def tabulate(
     return with_interval(over_seeds, over_seeds["n_seeds"]).select(
         pl.col(name).cast(dtype) for name, dtype in ARMS_SCHEMA.items()
     )
-
-
-def _steps_of(models: Sequence[Sequence[Any]]) -> dict[str, set[int]]:
-    steps: dict[str, set[int]] = {}
-    for _, arm, _, step in models:
-        steps.setdefault(arm, set()).add(step)
-    return steps

@@ -7,6 +7,7 @@ Snakefile reads, so it imports next to nothing.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from homogenization.run.digested import Digested
@@ -54,7 +55,6 @@ class Tables:
 
     Attributes:
         module: module of the library whose function `tabulate` makes the tables.
-        does: what the rule does, for `snakemake --list-rules`.
         files: their files, in the order in which `tabulate` returns them; (): a Parquet file of the module's name.
         reads: tables that it reads, by name without suffix; of two files of a name, the first. Of a table that the
             study does not make, it gets no path.
@@ -69,7 +69,6 @@ class Tables:
     """
 
     module: str
-    does: str
     files: tuple[File, ...] = ()
     reads: tuple[str, ...] = ()
     inputs: Callable[[Any], Mapping[str, Sequence[str]]] = lambda study: {}
@@ -90,6 +89,18 @@ class Tables:
     def name(self) -> str:
         """Name of the rule."""
         return self.rule or self.module.replace("tables.", "tabulate_")
+
+    @property
+    def does(self) -> str:
+        """What the rule does, for `snakemake --list-rules`: the first line of the module."""
+        with (
+            Path(__file__)
+            .parents[1]
+            .joinpath(*self.module.split("."))
+            .with_suffix(".py")
+            .open(encoding="utf-8") as file
+        ):
+            return file.readline().strip('"\n')
 
     @property
     def stage(self) -> str:
@@ -143,7 +154,6 @@ def _slopes_read(study: Any) -> dict[str, list[str]]:
 _ENTRIES = (
     Tables(
         module="tables.similarity",
-        does="Applies the threshold of acceptance to the similarity of all rewritten reviews.",
         files=(File("similarity.parquet"), File("acceptance.csv", "accepted rewritings")),
         inputs=lambda study: {
             "similarity": _over_variants("similarity", study.rewritten, study),
@@ -162,12 +172,10 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.placement",
-        does="Collects where every key phrase stood and where it stands.",
         inputs=lambda study: {"variants": _over_variants("variants", study.variants, study)},
     ),
     Tables(
         module="tables.balance",
-        does="Differences between variants and their controls in what else may move a metric.",
         files=(File("balance.csv", "balance of the controls"),),
         reads=("similarity",),
         inputs=lambda study: {
@@ -188,7 +196,6 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.rewriting",
-        does="Collects the candidates of language models with their judgements.",
         files=(File("candidates.parquet"), File("rewriting.csv", "rejected rewritings")),
         inputs=lambda study: {
             "shards": [f"<results>/corpus/{shard}.parquet" for shard in study.shards],
@@ -200,7 +207,6 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.metrics",
-        does="Every metric of every accepted review.",
         reads=("similarity",),
         inputs=lambda study: {
             "spectra": _over_jobs("spectra", study.jobs),
@@ -212,37 +218,31 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.summary",
-        does="Every metric averaged over reviews.",
         files=(File("summary.parquet"), File("summary.csv")),
         reads=("metrics",),
         memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
     ),
     Tables(
         module="tables.opening_tokens",
-        does="The first token of every review in every variant.",
         inputs=lambda study: {"geometry": _over_jobs("geometry", study.jobs)},
     ),
     Tables(
         module="tables.mauve",
-        does="MAUVE between layers over shards and seeds.",
         inputs=lambda study: {"mauve": _over_jobs("mauve", study.jobs_of(study.mauve_variants))},
     ),
     Tables(
         module="tables.attention",
-        does="Received attention by relative position, averaged over reviews.",
         reads=("similarity",),
         inputs=lambda study: {"attention": _over_jobs("attention", study.jobs)},
         when=lambda study: study.states.record_attention,
     ),
     Tables(
         module="tables.cosines",
-        does="Cosines of token pairs, averaged over reviews.",
         reads=("similarity",),
         inputs=lambda study: {"geometry": _over_jobs("geometry", study.jobs)},
     ),
     Tables(
         module="tables.intervened",
-        does="Reduces runs with changed attention: reviews over parts of the depth, layers over reviews, and doses.",
         files=(
             File("intervened.parquet"),
             File("intervened_layers.parquet"),
@@ -259,18 +259,15 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.pooled",
-        does="Metrics of pooled tokens of every shard.",
         inputs=lambda study: {"pooled": _over_jobs("pooled", study.jobs_of(study.pooled.variants))},
     ),
     Tables(
         module="tables.extraction",
-        does="Time, memory and tokens of every extraction, and which reviews were too long.",
         files=(File("extraction.parquet"), File("long_texts.csv", "long reviews")),
         inputs=lambda study: {"runs": _over_jobs("states", study.jobs, ".json")},
     ),
     Tables(
         module="tables.common_length",
-        does="Metrics of every accepted review on a common number of tokens.",
         reads=("similarity",),
         inputs=lambda study: {
             "spectra": _over_jobs("common_length", study.jobs, ".spectra.parquet"),
@@ -282,21 +279,18 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.components",
-        does="Changes of the anisotropies of accepted reviews by each component of a block.",
         reads=("similarity",),
         inputs=lambda study: {"components": _over_jobs("components", study.component_jobs)},
         when=lambda study: study.component_jobs,
     ),
     Tables(
         module="tables.positional",
-        does="How positional the attention of each head is, and what positions alone predict.",
         files=(File("positional.parquet"), File("templates.parquet")),
         inputs=lambda study: {"positional": _over_jobs("positional", study.positional_jobs)},
         when=lambda study: study.positional_jobs,
     ),
     Tables(
         module="tables.sinks",
-        does="The tokens besides the first that draw attention, are massive or long, by their text.",
         reads=("similarity",),
         inputs=lambda study: {
             "sinks": _over_jobs("sinks", study.positional_jobs),
@@ -306,7 +300,6 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.consequences",
-        does="Reduces what conditions do to tokens, predictions and pooled states to parts of the depth, by review.",
         reads=("similarity",),
         inputs=_consequences_read,
         memory_mb=lambda study: 8000,
@@ -314,14 +307,12 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.training",
-        does="Losses of every training run.",
         inputs=lambda study: {"losses": [file for *_, file in study.losses]},
         params=lambda study: {"arms": [[arm, seed] for arm, seed, _ in study.losses]},
         when=lambda study: study.trained_models,
     ),
     Tables(
         module="tables.arms",
-        does="Every metric of trained models over seeds, and of pairs of arms seed by seed.",
         reads=("summary", "training"),
         params=lambda study: {"models": study.trained_models, "pairs": study.arms},
         when=lambda study: study.trained_models,
@@ -329,7 +320,6 @@ _ENTRIES = (
     Tables(
         module="statistics.contrasts",
         rule="test_contrasts",
-        does="Differences between variants of a review, with intervals and tests, where enough reviews are accepted.",
         files=(File("contrasts.parquet"), File("comparisons.csv", "reviews of each comparison")),
         reads=("metrics", "similarity", "common_length", "balance", "opening_tokens"),
         params=lambda study: {
@@ -344,7 +334,6 @@ _ENTRIES = (
     Tables(
         module="statistics.depth",
         rule="measure_depth",
-        does="Slopes, rates and steepest steps of metrics over depth.",
         reads=("metrics", "pooled"),
         params=lambda study: {
             **_resampling(study, "margin"),
@@ -356,7 +345,6 @@ _ENTRIES = (
     Tables(
         module="statistics.extrema",
         rule="find_extrema",
-        does="Peaks and troughs of metrics over depth, and what happens in the blocks around them.",
         files=(
             File("extrema.parquet"),
             File("extrema_blocks.parquet"),
@@ -377,7 +365,6 @@ _ENTRIES = (
     Tables(
         module="statistics.first_token",
         rule="correlate_first_token",
-        does="Correlations of singular anisotropy with the first token's norm, energy and attention.",
         reads=("metrics",),
         params=_resampling,
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
@@ -387,7 +374,6 @@ _ENTRIES = (
     Tables(
         module="statistics.interventions",
         rule="test_interventions",
-        does="Effects of changed attention beside controls of equal strength and equal damage, and slopes at no dose.",
         files=(File("interventions.parquet"), File("slopes.parquet")),
         reads=("intervened", "similarity"),
         inputs=_slopes_read,
@@ -399,7 +385,6 @@ _ENTRIES = (
     Tables(
         module="statistics.mechanism",
         rule="explain_slopes",
-        does="Whether what a pattern delivers to tokens tells its slope, over the blocks of a model.",
         files=(
             File("attribution.parquet"),
             File("mechanism.csv", "does what a pattern delivers tell its slope?", "Causes"),
@@ -414,7 +399,6 @@ _ENTRIES = (
     Tables(
         module="statistics.consequences",
         rule="test_consequences",
-        does="Probes, shifts, predictability and harm by condition, with intervals, and what they say in words.",
         files=(
             File("probes.parquet"),
             File("shifts.parquet"),
@@ -438,7 +422,6 @@ _ENTRIES = (
     Tables(
         module="statistics.predictions",
         rule="predict_variants",
-        does="Whether a variant's effect is what steering predicts from where its attention goes by position.",
         files=(File("predictions.csv", "variants' effects, predicted and measured", "Causes"),),
         reads=("metrics", "similarity", "positional"),
         inputs=_slopes_read,
@@ -449,8 +432,6 @@ _ENTRIES = (
     Tables(
         module="statistics.causes_in_words",
         rule="describe_causes",
-        does="What slopes explain, in words: "
-        "variants' effects, and why attention to the first token does what it does.",
         files=(File("causes.csv", "what changed attention explains", "Causes"),),
         reads=("mechanism", "predictions"),
         params=lambda study: {"models": study.sloped_models},
@@ -460,7 +441,6 @@ _ENTRIES = (
     Tables(
         module="statistics.training_in_words",
         rule="describe_training",
-        does="What trained models learnt, and what sets two arms apart, in words.",
         files=(
             File("training.csv", "what was learnt, and what sets arms apart", "Training", caption="training_in_words"),
         ),
@@ -472,7 +452,6 @@ _ENTRIES = (
     Tables(
         module="statistics.sensitivity",
         rule="probe_metrics",
-        does="Every metric on matrices whose tokens are made alike, compressed, or dominated by one token.",
         files=(File("sensitivity.parquet"), File("sensitivity.csv")),
         params=lambda study: {**study.sensitivity.params(), "seed": study.seed},
         when=lambda study: study.sensitivity,
@@ -480,7 +459,6 @@ _ENTRIES = (
     Tables(
         module="claims.judgement",
         rule="judge_claims",
-        does="A verdict on every claim for every model.",
         files=(File("claims.csv", "every claim and model", "Claims"), File("verdicts.csv"), File("answers.csv")),
         reads=(
             *("contrasts", "depth", "interventions", "extrema", "metrics", "similarity", "opening_tokens"),

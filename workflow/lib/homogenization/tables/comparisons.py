@@ -65,11 +65,6 @@ def comparisons_table(
         n_reviews: reviews of the sample.
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which it is tested.
         balance: tables/balance.csv; None where no variant has a control.
-
-    Returns:
-        n_accepted counts the reviews that are accepted in both variants, n_changed those of them whose texts differ;
-        reason is null where the comparison is tested. imbalance names the covariates in which `minus` is out of balance
-        as a control of `variant`, joined by commas; null where there are none.
     """
     out_of_balance = {} if balance is None else unbalanced(balance)
     rows = []
@@ -87,12 +82,7 @@ def comparisons_table(
 def same_texts(similarity: pl.DataFrame, variant: str, minus: str) -> pl.DataFrame:
     """review_id of the reviews, accepted in both variants, whose two texts have the same words in the same order.
 
-    A text of which the table does not say what changed (a perturbed one, say) is the same as none.
-
-    Args:
-        similarity: tables/similarity.parquet.
-        variant: name of a variant.
-        minus: name of another, or `original`.
+    A text of which the table `similarity` does not say what changed (a perturbed one, say) is the same as none.
     """
     accepted = similarity.filter("accepted")
     if ORIGINAL in (variant, minus):
@@ -169,9 +159,6 @@ def unbalanced(balance: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     """The unbalanced covariates of each (variant, control), in the order of the table; pairs without any are left out.
 
     A covariate that belongs to a model is followed by the model's name in brackets.
-
-    Args:
-        balance: tables/balance.csv, `BALANCE_SCHEMA`.
     """
     unbalanced: dict[tuple[str, str], list[str]] = {}
     rows = balance.filter(~pl.col("balanced"))

@@ -87,11 +87,7 @@ def by_layer(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """Each condition's change of each metric at each layer, minus the untouched run: `INTERVENED_LAYERS_SCHEMA`.
 
     The rows of `untouched` have the metric itself. Means are over all reviews, those whose sink moved too, with their
-    95 % intervals.
-
-    Args:
-        intervened: rows of a model and variant (`INTERVENED_SCHEMA`).
-        doses: their doses (`DOSES_SCHEMA`).
+    95 % intervals. Arguments are those of `by_review`.
     """
     rows = _with_condition(intervened, doses)
     numbers = pl.col("value", "untouched").mean()
@@ -104,12 +100,7 @@ def by_layer(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
 def dose_means(doses: pl.DataFrame) -> pl.DataFrame:
     """Mean over reviews of what each condition did to attention and to predictions: the table `doses`.
 
-    Args:
-        doses: doses of a model and variant (`DOSES_SCHEMA`).
-
-    Returns:
-        `DOSE_MEANS_SCHEMA`. n_skipped counts the reviews of the untouched run that the condition lacks; n_sink_moved
-        those in which another token took over the sink.
+    `doses` are those of a model and variant; n_skipped counts the reviews of the untouched run that a condition lacks.
     """
     of_review = (
         doses.with_columns(_without_draw())

@@ -26,12 +26,8 @@ def metrics_of_reviews(
 ) -> pl.DataFrame:
     """The metrics of the reviews of one model, variant and shard: part of the table `metrics` (`METRICS_SCHEMA`).
 
-    Args:
-        spectra: singular values of the reviews.
-        geometry: token geometry of the reviews.
-        attention: attention that their tokens receive, None where it was not recorded. A metric of the attention of
-            block l stands at the residual stream after block l.
-        metrics: names of registered metrics.
+    A metric of the attention of block l stands at the residual stream after block l; `attention` is None where it was
+    not recorded.
     """
     parts = [
         spectral_values(spectra, [name for name in metrics if name in SPECTRAL_METRICS]),

@@ -69,10 +69,7 @@ def mean_reach(counts: np.ndarray, skewness: np.ndarray, confidence: float) -> t
 def corrected_t(t: np.ndarray, counts: np.ndarray, skewness: np.ndarray) -> np.ndarray:
     """Hall's transformation of t, which takes the skewness of a mean out of it: (...,).
 
-    Args:
-        t: (...,) mean in standard errors.
-        counts: number of values.
-        skewness: of the sample (adjusted, G1); NaN where values do not vary.
+    `t` is the mean in standard errors; the others are those of `mean_reach`.
     """
     bend, shift = _hall(counts, skewness)
     bent = bend * t

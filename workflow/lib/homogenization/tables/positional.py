@@ -66,14 +66,8 @@ def head_numbers(by_head: np.ndarray, by_position: np.ndarray) -> dict[str, np.n
         by_position: float64 (sums of `POSITION_SUMS`, halves, query bins, cells).
 
     Returns:
-        float64 (heads,) each; NaN where a half has no review with a choice of keys:
-        positional_mass: total variation of the template and of uniform attention, cross-fitted, at most 1;
-        total_mass: total variation of the attention itself and of uniform attention, mean over queries;
-        ratio: positional_mass / total_mass;
-        r2_log: share of the variance of log A_ij within queries that the cell's mean in the other half explains;
-        lambda_dictionary: what the non-negative least-squares weights of the dictionary leave to other templates than
-        the uniform one; weight_...: these weights, divided by their sum;
-        null_mass: positional_mass with the keys of each query in random order.
+        float64 (heads,) each, as `POSITIONAL_SCHEMA` says; NaN where a half has no review with a choice of keys. The
+        weights are non-negative least-squares weights of the dictionary, divided by their sum.
     """
     head_sums = dict(zip(HEAD_SUMS, by_head, strict=True))
     expected = dict(zip(POSITION_SUMS, by_position, strict=True))

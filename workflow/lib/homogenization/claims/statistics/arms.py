@@ -67,7 +67,7 @@ def _over_reviews(claim: Claim, evidence: Evidence) -> pl.DataFrame:
 def _step_of(claim: Claim, steps: Sequence[int]) -> int:
     """The step of a claim, or the last, among those after which both arms have a snapshot."""
     if not steps:
-        raise UnavailableError(f"the study has no seed of '{claim['arm']}' beside one of '{claim['minus']}'")
+        raise UnavailableError(f"the study has no seed that both '{claim['arm']}' and '{claim['minus']}' have")
     step = steps[-1] if claim["step"] is None else claim["step"]
     if step not in steps:
         raise UnavailableError(f"the study has no snapshot after {step} steps; it has {', '.join(map(str, steps))}")

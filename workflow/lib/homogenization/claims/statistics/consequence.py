@@ -3,9 +3,10 @@
 import numpy as np
 import polars as pl
 
-from homogenization.claims.evidence import Evidence, Found, narrowed
+from homogenization.claims.evidence import INTERVAL, Evidence, Found, narrowed
 from homogenization.claims.statistics.intervention import dose_in_words, find_condition, of_effects
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
+from homogenization.names.columns import ends_of
 from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
 from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
@@ -69,8 +70,7 @@ def _same_first(claim: Claim, found: Found, model: str, evidence: Evidence, diff
         if len(kept) < max(evidence.settings.min_reviews, 1):
             return same
         found = evidence.mean(kept)
-    names = {"estimate": "", "ci_low": "_low", "ci_high": "_high"}
-    return same | {f"same_first{end}": found[name] for name, end in names.items()}
+    return same | ends_of("same_first", [found[name] for name in INTERVAL])
 
 
 def _of_condition(claim: Claim, rows: pl.DataFrame, model: str, evidence: Evidence) -> Found:

@@ -7,6 +7,7 @@ import polars as pl
 
 from homogenization.claims.evidence import Evidence, Found, at_layers_of, selected, view_of
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError, is_pooled
+from homogenization.names.columns import ends_of
 from homogenization.names.verdicts import POOLS
 from homogenization.tables.regions import at_layers
 
@@ -25,11 +26,8 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         difference = at_layers_of(claim, paired.with_columns(paired["value"] - paired["value_minus"]))
         return evidence.mean(difference, POOLS) | evidence.size(model, view_of(claim), claim["metric"])
     row = _row_of(claim, model, evidence)
-    same = {f"same_first{end}": row[f"{name}_same_first"] for name, end in _SAME_FIRST.items()}
+    same = ends_of("same_first", [row[f"{name}_same_first"] for name in ("mean", "ci_low", "ci_high")])
     return selected(claim, row, "mean") | same | {name: row[name] for name in ("n_same_first", "share_changed")}
-
-
-_SAME_FIRST = {"mean": "", "ci_low": "_low", "ci_high": "_high"}
 
 
 def _row_of(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:

@@ -4,8 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from homogenization.claims.evidence import Evidence, Found, estimated
+from homogenization.claims.evidence import Evidence, Found
 from homogenization.claims.terms import Claim, UnavailableError, views_of, without_first
+from homogenization.names.columns import ends_of
 from homogenization.names.verdicts import ROBUST
 from homogenization.statistics.correlation import pearson_within_layers, spearmans_within_layers
 from homogenization.statistics.resampling import RANK_DRAWS, resampled
@@ -38,7 +39,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     def of_ranks(weights: np.ndarray) -> np.ndarray:
         return spearmans_within_layers([x], [y], weights)[0, 0]
 
-    found |= estimated(ROBUST, *resampled(of_ranks, weights[:RANK_DRAWS], confidence))
+    found |= ends_of(ROBUST, resampled(of_ranks, weights[:RANK_DRAWS], confidence))
     if not rest:
         return found
 

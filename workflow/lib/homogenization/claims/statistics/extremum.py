@@ -8,6 +8,7 @@ import polars as pl
 
 from homogenization.claims.evidence import Evidence, Found, estimated
 from homogenization.claims.terms import Claim, UnavailableError, without_first
+from homogenization.names.columns import ENDS
 from homogenization.names.numbers import share_in_words, significant
 from homogenization.statistics.layers import layer_values
 from homogenization.statistics.resampling import weighted_means
@@ -33,8 +34,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     """
     rows, extremum = _settled(claim, model, evidence)
     if claim["of"] == "depth":
-        place = estimated("estimate", *(extremum[f"depth{end}"] for end in ("", "_low", "_high")))
-        return {**place, "n_reviews": extremum["n_reviews"]}
+        return {**estimated([extremum[f"depth{end}"] for end in ENDS]), "n_reviews": extremum["n_reviews"]}
     layers = [extremum["layer"], extremum["base_layer"]]
     if claim["of"] == "remains":
         return _remains(claim, model, evidence, layers)
@@ -70,7 +70,7 @@ def _remains(claim: Claim, model: str, evidence: Evidence, layers: list[int]) ->
     """The share of the prominence, between the two layers, that the metric has without the first token."""
     bare = without_first(claim)
     if bare is None:
-        raise UnavailableError(f"{claim['metric']} has no view without the first token beside '{claim['view']}'")
+        raise UnavailableError(f"{claim['metric']} has no view without the first token for '{claim['view']}'")
     sides = (bare, claim)
     rows = pl.concat([evidence.values_of(one, model, claim["variant"]) for one in sides])
     job = layer_values(rows.filter(pl.col("layer").is_in(layers)))

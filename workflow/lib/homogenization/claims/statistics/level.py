@@ -6,7 +6,7 @@ from homogenization.names.verdicts import POOLS, REVIEWS
 
 
 def in_words(claim: Claim) -> str:
-    """The mean, or that of the square, and where it is taken."""
+    """The mean, or that of the square, and over which layers."""
     return f"mean{' square' * claim['squared']} {AT_LAYERS[claim['layers']]}"
 
 

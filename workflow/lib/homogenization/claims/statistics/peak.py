@@ -34,8 +34,8 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     if is_pooled(claim):
         single = highest(np.eye(n))
         low, high = (np.nanmin(single), np.nanmax(single)) if n > 1 else (np.nan, np.nan)
-        return {**estimated("estimate", highest(uniform_weights(n)).item(), low, high), "n_reviews": n, "unit": POOLS}
+        return {**estimated((highest(uniform_weights(n)).item(), low, high)), "n_reviews": n, "unit": POOLS}
     if claim["of"] == "height":
         return evidence.over_reviews(of, n)
     # a place moves in jumps: which draws find another one says all that single reviews could
-    return {**estimated("estimate", *resampled(highest, evidence.weights(n), evidence.confidence)), "n_reviews": n}
+    return {**estimated(resampled(highest, evidence.weights(n), evidence.confidence)), "n_reviews": n}

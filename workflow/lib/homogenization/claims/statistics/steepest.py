@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homogenization.claims.evidence import Evidence, Found
+from homogenization.claims.evidence import INTERVAL, Evidence, Found
 from homogenization.claims.terms import Claim, UnavailableError, is_pooled
 from homogenization.names.verdicts import POOLS, REVIEWS
 
@@ -17,5 +17,5 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     row = evidence.change_of(claim, model, "steepest")
     if np.isnan(row["estimate"]):
         raise UnavailableError(f"{claim['metric']} moves towards homogenization between no two layers")
-    span = {name: row[name] for name in ("estimate", "ci_low", "ci_high", "n_reviews")}
+    span = {name: row[name] for name in (*INTERVAL, "n_reviews")}
     return {**span, "unit": POOLS if is_pooled(claim) else REVIEWS}

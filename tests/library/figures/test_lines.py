@@ -1,0 +1,147 @@
+"""Figures of lines: a metric, MAUVE, cosines, the first token, training."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from drawings import VARIANTS, line, named, texts
+from homogenization.figures.catalogue import FIGURES
+from homogenization.figures.lines import FIRST_TOKEN_METRICS
+from library.figures import examples
+from library.figures.changed_tables import LAYERS, STEPS, trained_value
+from library.figures.example_tables import cosine_table, first_token_table, mauve_table, summary_table, value_of
+from library.figures.examples import drawn, figure_of, require_refusal, tables_of
+
+
+def of_metric(table, **fields):
+    return examples.figure_of("metric", {"summary": table}, **{"label": "L", "views": ["raw"]} | fields)
+
+
+def test_the_original_is_in_front_and_the_other_variants_are_thin_without_bands():
+    axes = drawn("metric").axes[0]
+    assert len(axes.collections) == 1 + 1  # the band, and the interval after the final norm
+    original = line(axes, "original")
+    for variant, _ in VARIANTS[1:]:
+        other = line(axes, variant)
+        assert other.get_marker() in ("", "None")
+        assert other.get_linewidth() < original.get_linewidth()
+        assert axes.lines.index(other) < axes.lines.index(original)
+    untouched = drawn("metric").texts[-1].get_text()
+    assert "Thin: the other variants" in " ".join(untouched.split())
+
+
+def test_final_norm_is_an_open_marker_right_of_the_curve_and_not_part_of_it():
+    axes = drawn("metric").axes[0]
+    assert line(axes, "original").get_xdata().max() == 1
+    marker = line(axes, "original after final norm")
+    assert len(marker.get_xdata()) == 1
+    assert 1 < marker.get_xdata()[0] < axes.get_xlim()[1]
+    assert marker.get_ydata()[0] == pytest.approx(value_of("alpha", "original", 1.0, 0.5))
+    assert marker.get_markerfacecolor() == "white"
+
+
+def test_without_final_norm_there_is_no_room_for_it():
+    figure = of_metric(summary_table().filter(pl.col("point") == "residual_stream"))
+    assert figure.axes[0].get_xlim()[1] < 1.05
+    assert "final norm" not in texts(figure)
+
+
+def test_a_metric_shows_its_own_views_where_it_has_none_of_the_wanted():
+    table = summary_table("resultant_length", ("all_tokens", "without_first"))
+    figure = of_metric(table, metric="resultant_length", views=["raw", "unit"])
+    assert len(figure.axes) == 4
+    assert "all tokens" in texts(figure)
+
+
+def test_a_constant_metric_is_not_blown_up_to_rounding_noise():
+    noise = pl.int_range(pl.len()) * 1e-15
+    table = summary_table(views=("raw",)).with_columns(mean=1 + noise, ci_low=1 + noise, ci_high=1 + noise)
+    low, high = of_metric(table).axes[0].get_ylim()
+    assert high - low > 0.01
+
+
+def test_the_null_is_the_mean_and_range_of_the_values_of_the_table():
+    axes = drawn("mauve").axes[0]
+    mean_length = np.mean([len(variant) for variant, _ in VARIANTS])
+    np.testing.assert_allclose(
+        line(axes, "null").get_ydata(), [0.95 + 0.001 * mean_length + 0.01 * e for e in range(7)]
+    )
+    band = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() == pytest.approx(0.95 + 0.001 * len("end") - 0.02)
+    assert band.max() == pytest.approx(0.95 + 0.001 * len("scattered") + 0.06 + 0.01)
+
+
+def test_a_variant_with_too_few_tokens_is_named_and_one_that_is_not_measured_is_not():
+    table = mauve_table().filter(~pl.col("variant").is_in(["front", "end"]))
+    figure = figure_of("mauve", {"mauve": table}, mauve_variants=["original", "front", "scattered"])
+    assert f"Too few tokens: {dict(VARIANTS)['front']}." in texts(figure)
+    assert "no split-half null" in texts(figure_of("mauve", {"mauve": mauve_table(null=False)}))
+    require_refusal("mauve", "MAUVE between consecutive layers", {"mauve": mauve_table().filter(kind="null")})
+
+
+def test_ridges_rise_with_depth_and_keep_the_form_of_the_histogram():
+    axes = drawn("cosine_histogram").axes[0]
+    ridges = [curve.get_ydata() for curve in axes.lines if curve.get_label() == "original"]
+    assert len(ridges) == 8  # 7 layers and the final norm
+    table = tables_of("cosine_histogram")["cosines"]
+    histogram = table.filter(model="alpha", variant="original", point="residual_stream", layer=3)["density"]
+    np.testing.assert_allclose((ridges[3] - 3) / (ridges[3] - 3).max(), histogram / histogram.max(), atol=1e-12)
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels[0] == "0 (0.00)"
+    assert "final norm" in labels[-1].replace("\n", " ")
+
+
+def test_ridges_of_a_deep_model_are_a_selection_with_both_ends():
+    figure = figure_of("cosine_histogram", {"cosines": cosine_table({"deep": 32})}, models=named(["deep"]))
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert len(labels) == 10
+    assert labels[0].startswith("0 ")
+    assert labels[-2].startswith("32 ")
+
+
+def test_pairs_with_the_first_token_have_no_curve():
+    table = tables_of("cosine_histogram")["cosines"]
+    first = table.with_columns(tokens=pl.lit("first_token"), density=pl.lit(1.0))
+    figure = figure_of("cosine_histogram", {"cosines": pl.concat([table, first])})
+    for axes, other in zip(figure.axes, drawn("cosine_histogram").axes, strict=True):
+        for curve, wanted in zip(axes.lines, other.lines, strict=True):
+            np.testing.assert_array_equal(curve.get_ydata(), wanted.get_ydata())
+
+
+def test_it_has_a_row_a_measure_and_the_uniform_share():
+    table = first_token_table().with_columns(
+        mean=pl.when(pl.col("metric") == "first_token_attention_excess").then(pl.col("mean") - 0.04).otherwise("mean")
+    )
+    figure = figure_of("first_token", {"summary": table})
+    assert len(figure.axes) == 8
+    np.testing.assert_allclose(line(figure.axes[4], "uniform").get_ydata(), 0.04)
+    assert {curve.get_label() for axes in figure.axes for curve in axes.lines} == {"original", "uniform"}
+    assert line(figure.axes[0], "original").get_xdata().max() == 1
+
+
+def test_a_study_draws_it_where_it_has_one_of_its_rows():
+    """The excess over uniform attention alone draws no row."""
+    for metric in (*FIRST_TOKEN_METRICS, "effective_rank"):
+        study = type("Study", (), {"tabulated_metrics": [metric]})
+        drawn_there = bool(FIGURES["first_token"].when(study))
+        assert drawn_there == (metric in FIRST_TOKEN_METRICS and metric != "first_token_attention_excess"), metric
+
+
+def test_losses_of_every_seed_beside_those_of_counts():
+    axes = drawn("training").axes
+    assert [text.get_text() for text in axes[0].texts] == ["3.02"]  # the mean over seeds
+    np.testing.assert_allclose(line(axes[1], "bigram").get_ydata(), 3.3)
+
+
+def test_arms_their_snapshots_and_their_difference():
+    figure = drawn("arms")
+    for title in ("at the end of training", "Diverse, by step", "Tuned, by step", "Diverse minus Tuned"):
+        assert title in texts(figure)
+    assert "Diverse minus Tuned, where both have a held-out loss of 3.00 nats" in texts(figure).replace("\n", " ")
+    at_end, _, by_step, difference, at_loss = figure.axes
+    for axes, label, step in ((at_end, "tuned", 10), (by_step, "0", 0)):
+        wanted = [trained_value("tuned", 1, step, layer) for layer in range(LAYERS)]
+        np.testing.assert_allclose(line(axes, label).get_ydata(), wanted)
+    np.testing.assert_allclose(line(difference, "diverse").get_ydata(), -0.2)
+    between = np.interp(3.0, [4 - 0.1 * step - 0.2 * (step > 0) for step in STEPS[::-1]], STEPS[::-1])
+    np.testing.assert_allclose(line(at_loss, "diverse").get_ydata(), -0.02 * between)

@@ -1,0 +1,377 @@
+"""Figures of lines, most of them over depth: a metric, MAUVE, cosines, the first token, probes, shifts, training."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from homogenization.figures.grammar import (
+    DEPTH_LABEL,
+    DEPTH_NOTE,
+    ESTIMATE,
+    MEAN,
+    Panels,
+    draw_final_norm,
+    draw_lines,
+    handle,
+    handles_of,
+    mark_empty,
+    marker_handle,
+    spans_decades,
+    views_present,
+    widen_if_flat,
+)
+from homogenization.figures.shown import Named, Shown, Tables, accepted, named_in, names_of, required, rows_of
+from homogenization.figures.style import (
+    BAND,
+    BLUE,
+    DARK,
+    DEPTHS,
+    FINE,
+    GREY,
+    HAIR,
+    LIGHT,
+    OPEN,
+    REFERENCE,
+    STRONG,
+    THIN,
+    ZERO,
+    LineStyle,
+    variant_styles,
+)
+from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import counted, two_decimals
+from homogenization.names.consequences import LABELS
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
+from homogenization.tables.arms import AT_LOSS, AT_STEP
+from homogenization.tables.intervened import UNTOUCHED
+
+
+def metric(tables: Tables, shown: Shown) -> Figure:
+    """`shown.metric` against depth: the originals, with the other variants thin behind them; rows are views.
+
+    The thin lines show how far variants lie apart compared with what depth does; the figures of contrasts test
+    differences. A metric with none of `shown.views` (metrics of the geometry have views of their own) is shown in all
+    of its views.
+    """
+    table = required(tables["summary"], shown, f"metric '{shown.metric}'", told="metric", metric=shown.metric)
+    reviews = accepted(table, shown.variants, shown.min_reviews)
+    table = reviews.table
+    views = views_present(table, shown.views)
+    styles = variant_styles(shown.variants, dict(reviews.variants))
+    behind = {name: style for name, style in styles.items() if name != ORIGINAL} if ORIGINAL in styles else {}
+    front = {name: style for name, style in styles.items() if name not in behind}
+    stream, final_norm = (table.filter(point=point) for point in (RESIDUAL_STREAM, FINAL_NORM))
+    panels = Panels(("model", shown.models), ("view", [(view, view_label(view)) for view in views]))
+    panels.lines(stream, behind, y=MEAN[:1], **THIN)
+    panels.lines(stream, front)
+    for axes, rows in panels.of(final_norm):
+        draw_final_norm(axes, rows, front)
+    panels.depth_axis(0 if final_norm.is_empty() else len(front))
+    panels.fit(table, logarithmic=[view for view in views if spans_decades(table.filter(view=view))])
+    panels.label(DEPTH_LABEL, shown.label)
+    handles = handles_of(reviews.variants, styles, thin=behind)
+    note = (
+        f"Line: mean over reviews, band: its 95 % confidence interval; {reviews.counts}. {DEPTH_NOTE} Vertical scales "
+        f"differ between panels.{' Thin: the other variants, without their bands.' if behind else ''}"
+    )
+    if not final_norm.is_empty():
+        handles.append(marker_handle("after the final norm", **OPEN, ms=5))
+        note += " The state after the final norm is no part of the curve."
+    return panels.finish(shown.title, note, [*handles, *reviews.left_out])
+
+
+_NULL_OF_MAUVE = {"color": GREY, "alpha": 0.3, "lw": 0}
+
+
+def mauve(tables: Tables, shown: Shown) -> Figure:
+    """MAUVE between consecutive layers, with its split-half null: a line for each variant."""
+    wanted = "MAUVE between consecutive layers"
+    consecutive = required(tables["mauve"], shown, wanted, kind="consecutive")
+    styles = variant_styles(shown.variants, set(consecutive["variant"]))
+    null = rows_of(tables["mauve"], shown, kind="null").filter(pl.col("mean").is_finite()).group_by("model", "depth")
+    null = null.agg(pl.col("low").min(), pl.col("mean").mean(), pl.col("high").max()).sort("depth")
+    panels = Panels(("model", shown.models), height=3.2, share_y=True)
+    for axes, rows in panels.of(null):
+        if not rows.is_empty():
+            axes.fill_between(rows["depth"], rows["low"], rows["high"], **_NULL_OF_MAUVE)
+            axes.plot(rows["depth"], rows["mean"], color=GREY, ls=":", lw=STRONG, label="null")
+    panels.lines(consecutive, styles, y=("mean", "low", "high"))
+    panels.depth_axis()
+    for axes, rows in panels.of(consecutive):
+        axes.set_ylim(-0.02, 1.02)
+        if not rows["mean"].is_finite().any():
+            mark_empty(axes)
+    panels.label(DEPTH_LABEL, "MAUVE against the layer before")
+    handles, about_null = handles_of(shown.variants, styles), "The table holds no split-half null."
+    if len(null):
+        handles.append(Patch(**_NULL_OF_MAUVE, label="null: two halves of one layer"))
+        about_null = "Grey: two random halves of one layer's tokens, the range over variants too."
+    note = (
+        "Line: mean, band: lowest to highest over shards of reviews and seeds "
+        f"({counted(consecutive['n_values'], 'value')} a point). {about_null} "
+        "The value at a depth compares that layer's tokens with those of the layer before; 1: the same distribution. "
+        "All tokens of a variant count, whether or not their review is accepted."
+    )
+    missing = [label for name, label in shown.variants if name in shown.mauve_variants and name not in styles]
+    if missing:
+        note += f" Too few tokens: {', '.join(missing)}."
+    return panels.finish(shown.title, note, handles)
+
+
+_MAX_RIDGES = 9
+_RIDGE_HEIGHT = 0.88  # share of the distance between two ridges
+_FINAL_NORM_GAP = 0.3
+
+
+def cosine_histogram(tables: Tables, shown: Shown) -> Figure:
+    """The pairwise cosines of a review's tokens: one histogram for each of several layers."""
+    # pairs with the first token are too few to be seen here
+    table = required(tables["cosines"], shown, "cosines between tokens", tokens="all_tokens")
+    reviews = accepted(table, shown.variants, shown.min_reviews)
+    styles = variant_styles(shown.variants, set(reviews.table["variant"]))
+    panels = Panels(("model", shown.models), height=5.2)
+    for axes, rows in panels.of(reviews.table.filter(pl.col("density").is_finite())):
+        if rows.is_empty():
+            mark_empty(axes)
+        else:
+            _draw_ridges(axes, rows, styles)
+    panels.label("Cosine of two token vectors", "Layer (relative depth)")
+    note = (
+        "Each curve: the histogram of the cosines of all pairs of a review's tokens (the first included), the mean "
+        f"over reviews; {reviews.counts}. Layer 0: after the embedding. Every curve has the same area; heights are "
+        "scaled by the highest curve of each layer. Dotted: cosine 0."
+    )
+    # the curves have no markers
+    return panels.finish(shown.title, note, [*handles_of(reviews.variants, styles, marker=""), *reviews.left_out])
+
+
+def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
+    """Draw a few layers of one model, deeper ones higher, and the state after the final norm on top."""
+    layers = rows.filter(point=RESIDUAL_STREAM)["layer"].unique().sort().to_numpy()
+    if layers.size > _MAX_RIDGES:
+        layers = np.unique(layers[np.linspace(0, layers.size - 1, _MAX_RIDGES).round().astype(int)])
+    ridges = [(RESIDUAL_STREAM, int(layer)) for layer in layers]
+    ridges += [(FINAL_NORM, int(layer)) for layer in rows.filter(point=FINAL_NORM)["layer"].unique()]
+    heights, labels = [], []
+    for rank, (point, layer) in enumerate(ridges):
+        height = rank + (_FINAL_NORM_GAP if point == FINAL_NORM else 0)
+        of_layer = rows.filter(point=point, layer=layer)
+        scale = _RIDGE_HEIGHT / max(of_layer["density"].max(), 1e-12)
+        of_layer = of_layer.with_columns(
+            centre=(pl.col("bin_left") + pl.col("bin_right")) / 2, height=height + pl.col("density") * scale
+        )
+        original = of_layer.filter(variant=ORIGINAL).sort("centre")
+        if ORIGINAL in styles and not original.is_empty():
+            axes.fill_between(original["centre"], height, original["height"], color=styles[ORIGINAL].colour, **BAND)
+        draw_lines(axes, of_layer, styles, x="centre", y=("height",), lw=STRONG, marker="")
+        axes.axhline(height, color=GREY, lw=HAIR)
+        heights.append(height)
+        labels.append(f"{layer} ({of_layer['depth'][0]:.2f})" if point == RESIDUAL_STREAM else "after the\nfinal norm")
+    axes.axvline(0, color=DARK, lw=FINE, ls=":")
+    axes.set_yticks(heights, labels)
+    axes.set_ylim(-0.1, heights[-1] + 1)
+    axes.grid(axis="y", visible=False)
+    occupied = rows.filter(pl.col("density") > 0.001 * pl.col("density").max())
+    axes.set_xlim(occupied["bin_left"].min() - 0.03, occupied["bin_right"].max() + 0.03)
+
+
+_OTHER_NORM = "other_token_norm"
+_ATTENTION, _ATTENTION_EXCESS = "first_token_attention_share", "first_token_attention_excess"
+_OF_FIRST_TOKEN = {  # row -> metrics drawn in it, label of its vertical axis, label at its right
+    "norm": (
+        ("first_token_norm", _OTHER_NORM),
+        "Norm of a token vector",
+        "markers: first token, thin: median of others",
+    ),
+    "energy": (("first_token_energy_share",), "First token's share of squared norm", ""),
+    "attention": ((_ATTENTION,), "First token's share of attention", "dashed: uniform attention"),
+    "cosine": (("cosine_to_first_token",), "Mean cosine of others to first token", ""),
+}
+_ROW_OF = {metric: row for row, (metrics, _, _) in _OF_FIRST_TOKEN.items() for metric in metrics}
+FIRST_TOKEN_METRICS = (*_ROW_OF, _ATTENTION_EXCESS)
+
+
+def first_token(tables: Tables, shown: Shown) -> Figure:
+    """The first token of the originals over depth: its norm and that of the others, its shares and cosine.
+
+    Metrics that the table lacks have no row of panels.
+    """
+    # each of these metrics has one view; the metric figures show the state after the final norm, and other variants
+    table = required(
+        tables["summary"].filter(pl.col("metric").is_in(FIRST_TOKEN_METRICS)),
+        shown,
+        f"metrics {', '.join(FIRST_TOKEN_METRICS)}",
+        told=tables["summary"]["metric"],
+        variant=ORIGINAL,
+        point=RESIDUAL_STREAM,
+    )
+    drawn = table.with_columns(row=pl.col("metric").replace_strict(_ROW_OF, default=None))
+    rows = [(row, label) for row, (_, _, label) in _OF_FIRST_TOKEN.items() if (drawn["row"] == row).any()]
+    styles = variant_styles(shown.variants, {ORIGINAL})
+    panels = Panels(("model", shown.models), ("row", rows))
+    panels.lines(drawn.filter(pl.col("metric") != _OTHER_NORM), styles)
+    panels.lines(drawn.filter(metric=_OTHER_NORM), styles, **THIN)
+    for axes, of_model in panels.of(_uniform_share(table).with_columns(row=pl.lit("attention"))):
+        if not of_model.is_empty():
+            axes.plot(of_model["depth"], of_model["uniform"], **REFERENCE, label="uniform")
+    panels.depth_axis()
+    panels.fit(drawn, logarithmic=["norm"] * spans_decades(drawn.filter(row="norm")))
+    panels.label(DEPTH_LABEL, {row: label for row, (_, label, _) in _OF_FIRST_TOKEN.items()})
+    note = (
+        f"Line: mean over reviews, band: its 95 % confidence interval; {dict(shown.variants)[ORIGINAL]}, "
+        f"n = {counted(table['n_reviews'])}. {DEPTH_NOTE} Vertical scales differ between panels."
+    )
+    return panels.finish(shown.title, note)
+
+
+def _uniform_share(table: pl.DataFrame) -> pl.DataFrame:
+    """Model, depth, uniform: the first token's mean share under uniform attention, from its share and the excess."""
+    keys = ["model", "variant", "depth"]
+    both = table.filter(metric=_ATTENTION).join(table.filter(metric=_ATTENTION_EXCESS), on=keys, suffix="_excess")
+    uniform = (pl.col("mean") - pl.col("mean_excess")).mean()
+    by_depth = both.filter(pl.col("mean").is_finite()).group_by("model", "depth").agg(uniform=uniform)
+    return by_depth.sort("model", "depth")
+
+
+_QUANTITIES = {"log_loss": "log-loss of the label (nats)", "accuracy": "share of right guesses"}
+_NULL = LineStyle(GREY, (0, (1, 1.5)))
+
+
+def probes(tables: Tables, shown: Shown) -> Figure:
+    """What a linear probe finds in pooled states by depth, and the same with permuted labels; lines are texts."""
+    table, models, texts = _of_untouched(tables["probes"], shown, "probes of the untouched models")
+    styles = variant_styles(texts, set(table["variant"]))
+    is_null = pl.col("quantity").str.starts_with("null_")
+    null = table.filter(is_null).with_columns(pl.col("quantity").str.strip_prefix("null_"))
+    rows = [(quantity, "") for quantity in _QUANTITIES]
+    panels = Panels(("model", models), ("quantity", rows), height=2.4, share_y=True)
+    panels.lines(null, {ORIGINAL: _NULL}, y=ESTIMATE[:1], label="null")
+    panels.lines(table, {name: style for name, style in styles.items() if name == ORIGINAL}, y=ESTIMATE)
+    panels.lines(table, {name: style for name, style in styles.items() if name != ORIGINAL}, y=ESTIMATE[:1])
+    panels.depth_axis()
+    panels.fit(table, "estimate")
+    panels.label(DEPTH_LABEL, _QUANTITIES)
+    note = (
+        "Line: mean over reviews of a logistic regression of pooled states, trained on the originals of other reviews; "
+        f"band: the 95 % interval of the original. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
+    )
+    handles = [*handles_of(texts, styles), handle("original, labels permuted", _NULL)]
+    return panels.finish(shown.title, note, handles)
+
+
+def shifts(tables: Tables, shown: Shown) -> Figure:
+    """How far a text moves the pooled states of its original, by depth; lines are texts."""
+    table, models, texts = _of_untouched(tables["shifts"], shown, "texts read by the untouched models")
+    styles = variant_styles(texts, set(table["variant"]))
+    drawn = table.filter(pl.col("estimate") > 0)
+    panels = Panels(("model", models), height=3.0, share_y=True)
+    panels.lines(drawn, styles, y=ESTIMATE)
+    panels.depth_axis()
+    panels.fit(drawn, "estimate", logarithmic=[""])
+    panels.label(DEPTH_LABEL, "shift")
+    note = (
+        "Line: distance of the pooled states of a text from those of its original, over the mean distance of that "
+        "original from the others; mean over reviews. Band: its 95 % interval. "
+        f"n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
+    )
+    return panels.finish(shown.title, note, handles_of(texts, styles))
+
+
+def _of_untouched(whole: pl.DataFrame, shown: Shown, wanted: str) -> tuple[pl.DataFrame, Named, Named]:
+    """The rows of `whole` that are levels of untouched models; the models that are there; all variants and texts."""
+    texts = [*shown.variants, *LABELS.items()]
+    levels = whole.filter(pl.col("variant").is_in(names_of(texts)), pl.col("minus").is_null())
+    table = required(levels, shown, wanted, of=("model",), told=whole["model"], kind=UNTOUCHED)
+    return table, named_in(shown.models, table["model"]), texts
+
+
+_STEPS, _HELD_OUT = LineStyle(GREY), LineStyle(BLUE, "-", "o")
+_BASELINES = {"unigram": (":", "counts of single tokens"), "bigram": ("--", "counts of pairs")}
+
+
+def training(tables: Tables, shown: Shown) -> Figure:
+    """Losses while models are trained: a panel for each arm, a line for each seed."""
+    table = required(tables["training"], shown, "arms", of=("arm",), told="arm")
+    panels = Panels(("arm", named_in(shown.arms, table["arm"])), height=2.6, share_y=True)
+    for axes, rows in panels.of(table):
+        _draw_losses(axes, rows)
+    panels.label("steps", "loss of the next token (nats)")
+    handles = [
+        handle("texts of the step", _STEPS, lw=FINE),
+        handle("held-out texts", _HELD_OUT),
+        *(handle(label, LineStyle(DARK, dashes), lw=LIGHT) for dashes, label in _BASELINES.values()),
+    ]
+    n_seeds = table.group_by("arm").agg(pl.col("seed").n_unique())["seed"]
+    note = (
+        f"A line for each of {counted(n_seeds, 'seed')}; {table['n_training'].max():,} texts to train on, "
+        f"{table['n_held_out'].max():,} held out. Horizontal lines: what counts of the training texts reach on the "
+        "held-out ones. Number: the last held-out loss, mean over seeds."
+    )
+    return panels.finish(shown.title, note, handles)
+
+
+def _draw_losses(axes: Axes, table: pl.DataFrame) -> None:
+    reached = []
+    for (seed,), rows in table.sort("seed", "step").group_by("seed", maintain_order=True):
+        measured = rows.filter(pl.col("held_out_loss").is_finite())
+        own = {"x": "step", "hue": "seed", "markers": len(rows)}
+        draw_lines(axes, rows, {seed: _STEPS}, y=("loss",), **own, lw=HAIR, alpha=0.7, zorder=1)
+        draw_lines(axes, measured, {seed: _HELD_OUT}, y=("held_out_loss",), **own, ms=3, lw=STRONG, label="held-out")
+        reached.append(measured["held_out_loss"][-1])
+    for name, (dashes, _) in _BASELINES.items():
+        axes.axhline(table[name].drop_nulls().mean(), color=DARK, ls=dashes, lw=LIGHT, label=name)
+    last, place = np.mean(reached), ("axes fraction", "data")
+    axes.annotate(two_decimals(last), (1, last), (3, 0), place, "offset points", va="center", fontsize=9)
+
+
+def arms(tables: Tables, shown: Shown) -> Figure:
+    """`shown.metric` of trained models over depth: arms, their snapshots, and pairs of arms, over seeds."""
+    of_originals = {"metric": shown.metric, "variant": ORIGINAL, "point": RESIDUAL_STREAM}
+    whole = required(tables["arms"], shown, f"metric '{shown.metric}'", of=("arm",), told="metric", **of_originals)
+    at_loss, table = whole.filter(at=AT_LOSS), whole.filter(at=AT_STEP)
+    last = table.filter(pl.col("step") == pl.col("step").max().over("arm", "minus"))
+    alone = pl.col("minus").is_null()
+    present = named_in(shown.arms, table["arm"])
+    every = table["step"].unique().sort().to_list()
+    colours = colormaps[DEPTHS](np.linspace(0.15, 1, len(every)))  # the later, the darker
+    by_step = {str(step): LineStyle(to_hex(colour)) for step, colour in zip(every, colours, strict=True)}
+    # name -> label of a column of panels, its rows, the styles of its lines, and the column that tells the lines
+    columns = {"arms": ("at the end of training", last.filter(alone), variant_styles(present), "arm")}
+    entries = handles_of(present, variant_styles(present))
+    for name, label in present:
+        of_arm = table.filter(alone, arm=name).with_columns(pl.col("step").cast(pl.String))
+        steps = of_arm["step"].unique().cast(pl.Int64).sort()
+        if len(steps) > 1:
+            columns[f"{name} by step"] = (f"{label}, by step", of_arm, by_step, "step")
+            entries += handles_of([(str(step), f"{step:,} steps") for step in steps], by_step)
+    levels = set(columns)
+    for arm, minus, label in shown.arm_pairs:
+        look = {arm: LineStyle(DARK, "-", "o")}
+        columns[f"{arm} minus {minus}"] = (label, last.filter(arm=arm, minus=minus), look, "arm")
+        if len(rows := at_loss.filter(arm=arm, minus=minus)):
+            loss = f"where both have a held-out loss of {rows['loss'].mean():.2f} nats"
+            columns[f"{arm} minus {minus} at equal loss"] = (f"{label}, {loss}", rows, look, "arm")
+    headings = [(name, label) for name, (label, *_) in columns.items()]
+    views = [(view, view_label(view)) for view in views_present(table, shown.views)]
+    panels = Panels(("column", headings), ("view", views))
+    for (view, name), axes in panels.axes.items():
+        _, rows, styles, hue = columns[name]
+        if name not in levels:
+            axes.axhline(0, **ZERO, label="zero")
+        draw_lines(axes, rows.filter(view=view), styles, y=("mean", "lowest", "highest"), hue=hue)
+        widen_if_flat(axes)
+    panels.depth_axis()
+    panels.label(DEPTH_LABEL, shown.label)
+    note = (
+        f"Line: mean over seeds of the mean over original reviews; band: from the lowest to the highest of "
+        f"{counted(table['n_seeds'], 'seed')}. Differences are between models of the same seed. {DEPTH_NOTE} Vertical "
+        "scales differ between panels."
+    )
+    return panels.finish(shown.title, note, list({entry.get_label(): entry for entry in entries}.values()))
