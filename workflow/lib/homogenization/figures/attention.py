@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import seaborn as sns
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
@@ -26,7 +25,6 @@ from homogenization.figures.grammar import (
 from homogenization.figures.shown import Shown, Tables, accepted, named_in, required, rows_of
 from homogenization.figures.style import (
     DICTIONARY,
-    DIVERGING,
     EMPTY,
     GREY,
     LIGHT,
@@ -34,6 +32,7 @@ from homogenization.figures.style import (
     SHARES,
     STRONG,
     LineStyle,
+    diverging,
     variant_styles,
 )
 from homogenization.figures.words import counted
@@ -142,8 +141,7 @@ def _draw_heat(axes: Axes, rows: pl.DataFrame, limit: float) -> QuadMesh:
     cells = rows.pivot(on="bin", index="layer", values="excess", sort_columns=False).sort("layer")
     bins = sorted(cells.columns[1:], key=int)
     depths = (np.arange(len(cells) + 1) + cells["layer"][0] - 0.5) / cells["layer"][-1]
-    colours = sns.color_palette(DIVERGING, as_cmap=True).with_extremes(bad=EMPTY)
-    look = {"cmap": colours, "rasterized": True, "vmin": -limit, "vmax": limit}
+    look = {"cmap": diverging(EMPTY), "rasterized": True, "vmin": -limit, "vmax": limit}
     values = np.ma.masked_invalid(cells.select(bins).to_numpy())
     mesh = axes.pcolormesh(np.linspace(0, 1, len(bins) + 1), depths, values, **look)
     axes.set_facecolor(EMPTY)

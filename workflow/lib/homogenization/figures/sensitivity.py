@@ -2,14 +2,13 @@
 
 import numpy as np
 import polars as pl
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 from homogenization.figures.grammar import colour_bar, finish
 from homogenization.figures.shown import Shown, Tables
-from homogenization.figures.style import DARK, DIVERGING, FINE, GAP, GREY, GRID, WHITE
+from homogenization.figures.style import DARK, FINE, GAP, GREY, GRID, WHITE, diverging
 from homogenization.figures.words import two_decimals
 from homogenization.run.files import damage
 from homogenization.statistics.causes import CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
@@ -80,10 +79,8 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
                 axes.text(x + 0.5, y + 0.5, two_decimals(responses[y, x]), **look)
             elif name in row["answers_to"].split(", "):
                 axes.plot(x + 0.5, y + 0.5, "o", ms=3, color=GREY)
-    colours = sns.color_palette(DIVERGING, as_cmap=True).with_extremes(bad=(0, 0, 0, 0))
-    mesh = axes.pcolormesh(
-        np.ma.masked_invalid(responses), cmap=colours, vmin=-_LIMIT, vmax=_LIMIT, edgecolors=WHITE, linewidth=FINE
-    )
+    look = {"cmap": diverging((0, 0, 0, 0)), "vmin": -_LIMIT, "vmax": _LIMIT, "edgecolors": WHITE, "linewidth": FINE}
+    mesh = axes.pcolormesh(np.ma.masked_invalid(responses), **look)
     for x in range(1, len(causes)):  # a white line sets the collapse and the ranged causes apart
         if causes[x - 1] == COLLAPSE or CAUSES[causes[x]].ranged:
             axes.axvline(x, color=WHITE, lw=GAP)

@@ -45,7 +45,7 @@ DICTIONARY = {  # patterns of positional attention, from the one nearest to the 
     "first": "#d94801",
     "uniform": GRID,
 }
-DIVERGING, DEPTHS, SHARES = "vlag", "viridis_r", "YlGnBu"  # colour maps, the first of seaborn
+DEPTHS, SHARES = "viridis_r", "YlGnBu"  # colour maps
 
 HAIR, FINE, LIGHT, STRONG, FULL, GAP = 0.6, 0.8, 1.0, 1.2, 1.6, 4.0  # widths of lines in points
 ZERO = {"color": DARK, "lw": 0.9}
@@ -187,6 +187,13 @@ _SETTINGS = {
     "lines.linewidth": FULL,
     "lines.markersize": 4.5,
 }
+
+
+def diverging(bad: Any) -> Any:
+    """The colour map of what lies on both sides of a middle, seaborn's "vlag"; `bad` is the colour of no value."""
+    import seaborn  # takes a second: two figures need it
+
+    return seaborn.color_palette("vlag", as_cmap=True).with_extremes(bad=bad)
 
 
 def house_style() -> AbstractContextManager:

@@ -171,7 +171,7 @@ class LocalWriter:
             n_before, token_ids, cache = token_ids.shape[1], written.sequences, written.past_key_values
             for row, tokens in zip(rows, token_ids[:, n_before:].tolist(), strict=True):
                 new[row] += tokens
-            going = [place for place, row in enumerate(rows) if not self._has_ended(new[row])]
+            going = [place for place, row in enumerate(rows) if set(new[row]).isdisjoint(model.end_tokens)]
             if not going:
                 break
             attended = torch.nn.functional.pad(attended, (0, token_ids.shape[1] - n_before), value=1)
@@ -193,9 +193,6 @@ class LocalWriter:
         attended = [[1] * len(start) + [0] * n_more + [1] * (width - len(start) - n_more) for n_more in padding]
         device = self._model.network.device
         return torch.tensor(rows, device=device), torch.tensor(attended, device=device)
-
-    def _has_ended(self, tokens: Sequence[int]) -> bool:
-        return not set(tokens).isdisjoint(self._model.end_tokens)
 
     def _keys_and_values(self, token_ids: torch.Tensor, attended: torch.Tensor, start: Sequence[int]) -> DynamicCache:
         """Keys and values of the prompts but for their last tokens; writing appends to them.
