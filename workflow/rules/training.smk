@@ -26,7 +26,7 @@ rule train_model:
     resources:
         mem_mb=per_attempt(lambda wildcards: ask.training_memory(model_of(wildcards))),
         runtime=per_attempt(lambda wildcards: ask.training_runtime(model_of(wildcards))),
-        gpu=EXTRACTION["gpu"],
+        gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
     params:
         code=code("train_model"),
         entry=lambda wildcards: model_of(wildcards).params("device", "bos")
