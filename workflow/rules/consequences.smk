@@ -32,13 +32,13 @@ if STUDY.consequences:
                     model_of(wildcards), STUDY.reading.n_passes(wildcards.model, wildcards.text, wildcards.shard)
                 )
             ),
-            gpu=EXTRACTION["gpu"],
+            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
             code=code("read_in_conditions", "consequences.shard"),
             module="consequences.shard",
-            model=READ_PARAMS["model"],
+            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             text=lambda wildcards: wildcards.text,
-            shard=READ_PARAMS["shard"],
+            shard=lambda wildcards: wildcards.shard,
             n_reviews=lambda wildcards: STUDY.reading.n_reviews(wildcards.shard),
             conditions=lambda wildcards: STUDY.reading.conditions(wildcards.model, wildcards.text),
             metrics=lambda wildcards: STUDY.reading.metrics(wildcards.text),

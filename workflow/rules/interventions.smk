@@ -32,12 +32,14 @@ if STUDY.intervention_jobs:
                     STUDY.n_read(wildcards.shard, STUDY.interventions) * STUDY.interventions.n_passes,
                 )
             ),
-            gpu=EXTRACTION["gpu"],
+            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
-            **READ_PARAMS,
             **STUDY.interventions.params("metrics", "slopes"),
             code=code("read_in_conditions", "interventions.shard"),
             module="interventions.shard",
+            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
+            variant=lambda wildcards: wildcards.variant,
+            shard=lambda wildcards: wildcards.shard,
             n_reviews=lambda wildcards: STUDY.n_read(wildcards.shard, STUDY.interventions),
             conditions=[condition.fields for condition in STUDY.interventions.conditions],
             seed=STUDY.seed,

@@ -51,7 +51,7 @@ if IN_PASS:
                 lambda wildcards: ask.measuring_memory(model_of(wildcards), STUDY.mauve.n_tokens * STUDY.mauve.seeds)
             ),
             runtime=per_attempt(lambda wildcards: ask.measuring_runtime(model_of(wildcards), STUDY.corpus.shard_size)),
-            gpu=EXTRACTION["gpu"],
+            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
             **READ_PARAMS,
             code=code("measure_states", *(f"measures.{measure.name}" for measure in made_measures(STUDY))),

@@ -142,10 +142,10 @@ if STUDY.examples:
                     model_of(wildcards), len(STUDY.examples.reviews or range(3)) * len(STUDY.example_variants)
                 )
             ),
-            gpu=EXTRACTION["gpu"],
+            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
             code=code("read_examples"),
-            model=READ_PARAMS["model"],
+            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             variants=sorted(STUDY.example_variants),
             reviews=STUDY.examples.reviews,
             choice=None if STUDY.examples.reviews else STUDY.example_choice,
