@@ -45,9 +45,6 @@ class Kill:
 
     job: Job
     by: str  # SIGKILL, or SIGINT (Ctrl-C)
-    moment: str
-    seconds: float  # after the job's start
-    cut_off: list[str]
     attempts: list[str]
     finished_files: list[str]
     not_whole: list[str]
@@ -101,7 +98,7 @@ def kill_and_resume(
             continue
         job, moment, seconds = kill
         broken = unreadable(folder / "results", whole)
-        done.append(Kill(job, by.name, moment, seconds, *_left_behind(folder, begun), broken))
+        done.append(Kill(job, by.name, *_left_behind(folder, begun), broken))
         progress(f"{by.name} {len(done)} of {kills}: {job.rule} {moment}, {seconds:.2f} s after its start")
         if len(done) == 1:
             refused = project.run("--cores", "2")
@@ -231,38 +228,17 @@ def _works_in(process: psutil.Process, folder: Path) -> bool:
         return False
 
 
-def _left_behind(folder: Path, begun: float) -> tuple[list[str], list[str], list[str]]:
-    """What the kill of a run left: files of jobs that it cut off, hidden attempts, and those of the former that exist.
+def _left_behind(folder: Path, begun: float) -> tuple[list[str], list[str]]:
+    """What the kill of a run left: hidden attempts, and those files of the jobs that it cut off that exist.
 
     Args:
         folder: the folder of the workflow.
         begun: the time when the run began; what earlier ones left is left out.
     """
     results = folder / "results"
-    cut_off = sorted(_unfinished(folder, begun))
     attempts = sorted(
         str(path.relative_to(results))
         for path in hidden(results)
         if path.is_file() and path.parent.stat().st_mtime >= begun
     )
-    return cut_off, attempts, [output for output in cut_off if (folder / output).exists()]
-
-
-def as_markdown(kills: list[Kill]) -> str:
-    """The kills as a table."""
-    lines = [
-        "| kill | by | stage | rule | moment | seconds after its start (quiet run: whole job) | jobs cut off "
-        "| half-written, hidden | there under their names | of all files, not whole |",
-        "| ---: | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for number, kill in enumerate(kills, start=1):
-        lines.append(
-            f"| {number} | {kill.by} | {kill.job.stage} | {kill.job.rule} | {kill.moment} "
-            f"| {kill.seconds:.2f} ({kill.job.seconds:.2f}) | {_listed(kill.cut_off)} | {_listed(kill.attempts)} "
-            f"| {_listed(kill.finished_files)} | {_listed(kill.not_whole)} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name.removeprefix('results/')}`" for name in names) or "–"
+    return attempts, [output for output in sorted(_unfinished(folder, begun)) if (folder / output).exists()]

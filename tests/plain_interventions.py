@@ -8,8 +8,8 @@ import numpy as np
 import torch
 import transformers
 
-from homogenization.interventions.cells import CENTRED, cells
 from homogenization.interventions.changes import sight, steering
+from homogenization.interventions.conditions import CENTRED, cells
 from homogenization.interventions.passes import Recorder
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import views_of

@@ -7,7 +7,7 @@ import pytest
 
 from compare_runs import differences, hidden
 from conftest import SMALL, Project, copy_workflow
-from kill_and_resume import Kill, as_markdown, jobs_of, kill_and_resume
+from kill_and_resume import Kill, jobs_of, kill_and_resume
 
 KILLS = 24  # a few more than there are stages
 
@@ -23,7 +23,6 @@ def killed(finished_run, tmp_path_factory, progress) -> tuple[Path, list[Kill]]:
 def test_a_run_killed_in_every_stage_leaves_nothing_half_written(killed, finished_run):
     """SIGKILL or Ctrl-C in every stage: nothing half-written is ever taken for a result, and nothing is left over."""
     folder, kills = killed
-    print(as_markdown(kills))
     assert len(kills) == KILLS
     assert {kill.job.stage for kill in kills} == {job.stage for job in jobs_of(finished_run).values()}
     assert [broken for kill in kills for broken in kill.not_whole] == []

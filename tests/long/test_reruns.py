@@ -1,13 +1,15 @@
 """Only what an edit touches runs again: real dry runs on a finished run, compared with the exact set of jobs."""
 
+import copy
 import os
+import shutil
 from collections import Counter
 from contextlib import chdir
 
 import polars as pl
 import pytest
 
-from conftest import LLAMA, ROOT, SMALL, with_changes
+from conftest import LLAMA, ROOT, SMALL, Project, copy_workflow, with_changes
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import drawn_figures
 from homogenization.tables.catalogue import TABLES
@@ -93,49 +95,129 @@ PAGES = {  # of the report, and the tables that they are made from
 }
 
 
-def reruns(finished, expected: dict[str, int], config: dict | None = None) -> None:
+def reruns(project, expected: dict[str, int], config: dict | None = None) -> None:
     """What is planned is `expected`, figures and pages of the tables that it makes (as of `config`), and the report."""
     made = {file.name for rule in expected.keys() & TABLES.keys() for file in TABLES[rule].files}
     report = {"make_report": 1} if expected else {}
     report |= {page: 1 for page, tables in PAGES.items() if made & tables}
-    assert finished.planned() == Counter(figures_of(made, config or finished.config) | report | expected)
+    assert project.planned() == Counter(figures_of(made, config or project.config) | report | expected)
 
 
-def model_files(finished) -> list[str]:
+def model_files(project) -> list[str]:
     """The planned files of a model, a variant and a shard: FOLDER/MODEL/VARIANT/SHARD.suffix."""
-    return [name for name in finished.planned_files() if name.count("/") == 3 and not name.startswith("figures/")]
+    return [name for name in project.planned_files() if name.count("/") == 3 and not name.startswith("figures/")]
 
 
-def test_the_same_configuration_twice(finished):
-    assert "Nothing to be done" in finished.ask("--dry-run")
+@pytest.fixture(scope="module")
+def edited_run(finished_run, tmp_path_factory) -> Project:
+    """A copy of the finished run for edits whose jobs are planned, and not run."""
+    folder = tmp_path_factory.mktemp("edited") / "project"
+    shutil.copytree(finished_run, folder, symlinks=True)
+    return Project(folder)
 
 
-def test_a_figure_title_reruns_that_figure(finished):
-    finished.config["figures"] = {"titles": {"mauve": "Consecutive layers"}}
-    reruns(finished, {"plot_mauve": 1})
+@pytest.fixture
+def edited(edited_run) -> Project:
+    """The same, with the workflow and configuration that made it."""
+    for part in ("config", "envs", "profiles", "workflow"):
+        shutil.rmtree(edited_run.folder / part)
+    copy_workflow(edited_run.folder)
+    edited_run.config = copy.deepcopy(SMALL)
+    return edited_run
 
 
-def test_the_title_of_a_metric_reruns_the_figures_of_metrics(finished):
-    """They share a job."""
-    finished.config["figures"] = {"titles": {"effective_rank": "How many directions"}}
-    reruns(finished, {"plot_metric": 1, "make_curves": 1})
+def edit_module(project, name: str) -> None:
+    """Add a line of code to a module of the library."""
+    path = project.folder / "workflow/lib/homogenization" / f"{name}.py"
+    path.write_text(f"{path.read_text()}\n_EDITED = True\n")
 
 
-def test_the_label_of_a_model_reruns_figures_and_pages_alone(finished):
-    finished.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
-    assert all(rule.startswith("plot_") or rule in {*PAGES, "make_report"} for rule in finished.planned())
+def test_the_same_configuration_twice(edited):
+    assert "Nothing to be done" in edited.ask("--dry-run")
 
 
-def test_the_order_of_keys_reruns_figures_at_most(finished):
+OF_SPECTRA = {"compute_spectra": JOBS, "compute_common_length": JOBS, **COMMON_LENGTH, **METRIC_TABLES}
+# keys and their values -> the jobs that follow
+KEYS = [
+    ({"figures.titles": {"mauve": "Consecutive layers"}}, {"plot_mauve": 1}),
+    # figures of metrics share a job
+    ({"figures.titles": {"effective_rank": "How many directions"}}, {"plot_metric": 1, "make_curves": 1}),
+    ({"similarity.threshold": 0.6}, {**TABULATION, **WITH_SIMILAR}),
+    ({"metrics": [*SMALL["metrics"], "stable_rank"]}, METRIC_TABLES),
+    (
+        {"contrasts.metrics": ["resultant_length", "effective_rank"]},
+        {**COMMON_LENGTH, "test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, **EXTREMA},
+    ),
+    ({"views": [*SMALL["views"], "unit"]}, OF_SPECTRA),
+    ({"sensitivity.seeds": 3}, SENSITIVITY),
+    ({"examples.tokens": 20}, EXAMPLES),
+    ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
+    ({"examples.matrix_layers": 2}, EXAMPLES),
+    ({"contrasts.draws": 300}, {rule: 1 for rule in {**STATISTICS, **EFFECTS, **HARM} if rule != "predict_variants"}),
+    ({"contrasts.confidence": 0.9}, {**STATISTICS, **EFFECTS, **HARM}),
+    (
+        {"components.variants": ["original", "front"]},
+        {"extract_components": SHARDS, **COMPONENTS, **EXTREMA, "judge_claims": 1},
+    ),
+    (
+        {"positional.variants": ["original"]},
+        {**POSITIONAL, **SINKS, **EXTREMA, "judge_claims": 1, "describe_causes": 1},
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "expected"), KEYS, ids=[", ".join(changes) for changes, _ in KEYS])
+def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
+    edited.config = with_changes(SMALL, changes)
+    reruns(edited, expected)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", {"judge_claims": 1}),
+        ("config/claims.yaml", "- claim:", "# a comment\n- claim:", {}),
+        ("workflow/report/pages/texts.jinja", "<main>", "<main >", {"make_text_page": 1}),
+        ("workflow/report/answers/peaks.jinja", "{#", "Edited. {#", EXTREMA | {"judge_claims": 1}),
+        ("workflow/report/answers/causes.jinja", "{#", "Edited. {#", {"describe_causes": 1}),
+        ("workflow/report/answers/claims.jinja", "{#", "Edited. {#", {"judge_claims": 1}),
+    ],
+)
+def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expected):
+    edited.edit(file, old, new)
+    reruns(edited, expected)
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        (
+            "measures/spectra",
+            {**OF_SPECTRA, **SENSITIVITY, "apply_interventions": 1, **INTERVENED, **READ, **CONSEQUENCES},
+        ),
+        ("figures/texts", {"plot_similarity": 1, "plot_placement": 1, "plot_balance": 1}),
+    ],
+)
+def test_an_edit_of_code_reruns_what_runs_it(edited, module, expected):
+    edit_module(edited, module)
+    reruns(edited, expected)
+
+
+def test_the_label_of_a_model_reruns_figures_and_pages_alone(edited):
+    edited.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
+    assert all(rule.startswith("plot_") or rule in {*PAGES, "make_report"} for rule in edited.planned())
+
+
+def test_the_order_of_keys_reruns_figures_at_most(edited):
     """Figures show variants and models in the configured order; nothing else knows of it."""
 
     def turned_round(value):
         return {k: turned_round(v) for k, v in reversed(value.items())} if isinstance(value, dict) else value
 
-    finished.config = turned_round(finished.config)
-    finished.config["views"].reverse()
+    edited.config = turned_round(edited.config)
+    edited.config["views"].reverse()
     made = {file.name for tables in TABLES.values() for file in tables.files}
-    assert finished.planned().keys() <= {
+    assert edited.planned().keys() <= {
         *figures_of(made - {"sensitivity.csv"}, SMALL),
         *PAGES,
         "make_text_page",
@@ -143,43 +225,21 @@ def test_the_order_of_keys_reruns_figures_at_most(finished):
     }
 
 
-def test_the_threshold_reruns_tabulation_and_what_follows(finished):
-    finished.config["similarity"]["threshold"] = 0.6
-    reruns(finished, {**TABULATION, **WITH_SIMILAR})
-
-
-def test_another_metric_reruns_tabulation(finished):
-    finished.config["metrics"].append("stable_rank")
-    reruns(finished, {**METRIC_TABLES})
-
-
-def test_a_metric_to_contrast_reads_no_states(finished):
-    finished.config["contrasts"]["metrics"] = ["resultant_length", "effective_rank"]
-    tables = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, **EXTREMA}
-    reruns(finished, {**COMMON_LENGTH, **tables})
-
-
-def test_a_new_metric_in_the_code_reruns_tabulation(finished):
-    path = finished.folder / "workflow/lib/homogenization/metrics/spectral.py"
+def test_a_new_metric_in_the_code_reruns_tabulation(edited):
+    path = edited.folder / "workflow/lib/homogenization/metrics/spectral.py"
     path.write_text(
         path.read_text() + '\n\n@spectral_metric(title="Nuclear norm", label="Σσ", with_length="grows")\n'
         "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
     )
-    finished.config["metrics"].append("nuclear_norm")
+    edited.config["metrics"].append("nuclear_norm")
     tables = {**METRIC_TABLES, **COMMON_LENGTH, "tabulate_pooled": 1, "apply_interventions": 1, **INTERVENED}
     tables |= {**READ, **CONSEQUENCES}
     # this process knows the metrics that come along: one of them stands for the new one
-    reruns(finished, {**tables, **SENSITIVITY}, SMALL | {"metrics": [*SMALL["metrics"], "stable_rank"]})
+    reruns(edited, {**tables, **SENSITIVITY}, SMALL | {"metrics": [*SMALL["metrics"], "stable_rank"]})
 
 
-def test_a_view_reruns_spectra(finished):
-    finished.config["views"].append("unit")
-    spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS}
-    reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES})
-
-
-def test_a_new_model_runs_alone(finished):
-    finished.config["models"]["other"] = {
+def test_a_new_model_runs_alone(edited):
+    edited.config["models"]["other"] = {
         "weights": {"random": {**LLAMA, "num_hidden_layers": 2}, "vocab_size": 400},
         "device": "cpu",
     }
@@ -188,14 +248,14 @@ def test_a_new_model_runs_alone(finished):
     measures = {**extraction, **of_originals, **dict.fromkeys((*MEASURES, *POSITIONS), JOBS)}
     measures |= {"apply_interventions": 1, **READ}
     of_both = dict.fromkeys(EXAMPLES, 2)
-    reruns(finished, {**measures, "tabulate_positional": 1, **BELOW_STATES, **of_both})
-    assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
+    reruns(edited, {**measures, "tabulate_positional": 1, **BELOW_STATES, **of_both})
+    assert {name.split("/")[1] for name in model_files(edited)} == {"other"}
 
 
-def test_a_new_variant_runs_alone(finished):
-    finished.config["variants"]["end"] = {"rewriter": "rules", "position": "end"}
+def test_a_new_variant_runs_alone(edited):
+    edited.config["variants"]["end"] = {"rewriter": "rules", "position": "end"}
     reruns(
-        finished,
+        edited,
         {
             **dict.fromkeys(("rewrite_reviews", "score_similarity", "extract_states", *MEASURES), SHARDS),
             "tabulate_similarity": 1,
@@ -206,13 +266,13 @@ def test_a_new_variant_runs_alone(finished):
             **{rule: number for rule, number in BELOW_STATES.items() if rule != "tabulate_pooled"},
         },
     )
-    assert {name.split("/")[2] for name in model_files(finished)} == {"end"}
+    assert {name.split("/")[2] for name in model_files(edited)} == {"end"}
 
 
-def test_more_reviews_run_the_new_shards_alone(finished):
-    finished.config["corpus"]["n_reviews"] = 18
+def test_more_reviews_run_the_new_shards_alone(edited):
+    edited.config["corpus"]["n_reviews"] = 18
     reruns(
-        finished,
+        edited,
         {
             **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
             **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES, *POSITIONS), VARIANTS),
@@ -223,149 +283,57 @@ def test_more_reviews_run_the_new_shards_alone(finished):
             **BELOW_STATES,
         },
     )
-    assert {name.split("/")[3].split(".")[0] for name in model_files(finished)} == {"002"}
+    assert {name.split("/")[3].split(".")[0] for name in model_files(edited)} == {"002"}
 
 
-def edit_module(finished, name: str) -> None:
-    """Add a line of code to a module of the library."""
-    path = finished.folder / "workflow/lib/homogenization" / f"{name}.py"
-    path.write_text(f"{path.read_text()}\n_EDITED = True\n")
-
-
-def test_a_formula_in_spectra_reruns_spectra_and_what_follows(finished):
-    edit_module(finished, "measures/spectra")
-    spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS, **SENSITIVITY}
-    spectra |= {"apply_interventions": 1, **INTERVENED, **READ, **CONSEQUENCES}
-    reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES})
-
-
-def test_how_jobs_run_reruns_nothing_and_what_they_compute_does(finished):
+def test_how_jobs_run_reruns_nothing_and_what_they_compute_does(edited):
     """Messages, log lines and files in the package `run`, against a formula; both in code, not in comments."""
-    names = sorted(path.stem for path in (finished.folder / "workflow/lib/homogenization/run").glob("*.py"))
+    names = sorted(path.stem for path in (edited.folder / "workflow/lib/homogenization/run").glob("*.py"))
     assert {"errors", "job", "files", "parquet"} <= set(names)
     for name in names:
-        edit_module(finished, f"run/{name}")
-    finished.edit("workflow/lib/homogenization/run/job.py", "error: {error}", "sorry: {error}")
-    finished.edit("workflow/lib/homogenization/run/job.py", "rule {rule}, host", "rule {rule} on host")
-    reruns(finished, {})
-    edit_module(finished, "tables/mauve")
-    reruns(finished, {"tabulate_mauve": 1})
+        edit_module(edited, f"run/{name}")
+    edited.edit("workflow/lib/homogenization/run/job.py", "error: {error}", "sorry: {error}")
+    edited.edit("workflow/lib/homogenization/run/job.py", "rule {rule}, host", "rule {rule} on host")
+    reruns(edited, {})
+    edit_module(edited, "tables/mauve")
+    reruns(edited, {"tabulate_mauve": 1})
 
 
-def test_the_drawing_of_a_figure_reruns_the_figures_of_its_module(finished):
-    edit_module(finished, "figures/texts")
-    reruns(finished, {"plot_similarity": 1, "plot_placement": 1, "plot_balance": 1})
-
-
-def test_what_is_cleaned_is_not_downloaded_again(finished, finished_run):
+def test_what_is_cleaned_is_not_downloaded_again(edited, finished_run):
     """What trial matrices show has nothing to do with the reviews either."""
-    edit_module(finished, "corpus/cleaning")
+    edit_module(edited, "corpus/cleaning")
     every = {job.rule for job in jobs_of(finished_run).values()}
-    assert finished.planned().keys() == every - {"download_corpus", "probe_metrics", "plot_sensitivity"}
+    assert edited.planned().keys() == every - {"download_corpus", "probe_metrics", "plot_sensitivity"}
 
 
-def test_a_claim_is_judged_alone(finished):
-    finished.edit("config/claims.yaml", "  below: 0\n", "  below: -0.1\n")
-    reruns(finished, {"judge_claims": 1})
-
-
-@pytest.mark.parametrize(
-    ("words", "reruns_alone"),
-    [
-        ("peaks", EXTREMA | {"judge_claims": 1}),
-        ("causes", {"describe_causes": 1}),
-        ("claims", {"judge_claims": 1}),
-    ],
-)
-def test_a_sentence_reruns_its_table_alone(finished, words, reruns_alone):
-    path = finished.folder / f"workflow/report/answers/{words}.jinja"
-    path.write_text(f"{path.read_text()}Edited.\n")
-    reruns(finished, reruns_alone)
-
-
-def test_words_on_a_claim_rerun_nothing(finished):
-    finished.edit("config/claims.yaml", "- claim:", "# a comment\n- claim:")
-    reruns(finished, {})
-
-
-def test_the_shape_of_trial_matrices_concerns_them_alone(finished):
-    finished.config["sensitivity"]["seeds"] = 3
-    reruns(finished, {**SENSITIVITY})
-
-
-@pytest.mark.parametrize(("key", "value"), [("tokens", 20), ("reviews", ["0123456789ab"]), ("matrix_layers", 2)])
-def test_a_key_of_the_examples_concerns_them_alone(finished, key, value):
-    finished.config["examples"] = {key: value}
-    reruns(finished, EXAMPLES)
-
-
-def test_the_template_of_the_texts_reruns_their_page_alone(finished):
-    finished.edit("workflow/report/pages/texts.jinja", "<main>", "<main >")
-    reruns(finished, {"make_text_page": 1})
-
-
-def test_other_results_that_choose_the_same_examples_read_none_again(finished):
-    """A real run: the threshold accepts the same reviews."""
-    tables = [finished.folder / f"results/examples/tiny.{name}.parquet" for name in ("texts", "tokens")]
-    before = [pl.read_parquet(table) for table in tables]
-    finished.config["similarity"]["threshold"] = 0.4
-    done = finished.run("--cores", "1", "--", "results/examples/tiny.texts.parquet")
-    assert done.returncode == 0, done.stdout
-    log = (finished.folder / "results/logs/examples/tiny.log").read_text()
-    assert "not read again" in log
-    assert all(pl.read_parquet(table).equals(old) for table, old in zip(tables, before, strict=True))
-    finished.config["examples"] = {"tokens": 20}
-    done = finished.run("--cores", "1", "--", "results/examples/tiny.texts.parquet")
-    assert done.returncode == 0, done.stdout
-    assert pl.read_parquet(tables[0])["tokens"].list.len().max() == 20
-
-
-@pytest.mark.parametrize(("key", "value", "unread"), [("draws", 300, {"predict_variants"}), ("confidence", 0.9, set())])
-def test_draws_and_confidence_rerun_statistics_alone(finished, key, value, unread):
-    finished.config["contrasts"][key] = value
-    reruns(finished, {rule: 1 for rule in {**STATISTICS, **EFFECTS, **HARM} if rule not in unread})
-
-
-def test_another_variant_taken_apart_runs_alone(finished):
-    finished.config["components"]["variants"].append("front")
-    below = {**COMPONENTS, **EXTREMA, "judge_claims": 1}
-    reruns(finished, {"extract_components": SHARDS, **below})
-
-
-def test_a_variant_whose_positions_are_left_out_runs_no_model(finished):
-    finished.config["positional"]["variants"].remove("front")
-    others = {"judge_claims": 1, "describe_causes": 1}
-    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **others})
-
-
-def test_a_comment_or_docstring_reruns_nothing(finished):
-    for path in sorted(finished.folder.glob("workflow/**/*.py")):
+def test_a_comment_or_docstring_reruns_nothing(edited):
+    for path in sorted(edited.folder.glob("workflow/**/*.py")):
         text = path.read_text()
         path.write_text(text.replace('"""', '"""Edited. ', 1) + "\n# a comment\n")
-    reruns(finished, {})
+    reruns(edited, {})
 
 
-def test_a_touch_or_a_fresh_checkout_reruns_nothing(finished):
+def test_a_touch_or_a_fresh_checkout_reruns_nothing(edited):
     for part in ("workflow", "config", "profiles", "envs"):
-        for path in (finished.folder / part).rglob("*"):
+        for path in (edited.folder / part).rglob("*"):
             os.utime(path)
-    (finished.folder / "Snakefile").touch()
-    reruns(finished, {})
+    (edited.folder / "Snakefile").touch()
+    reruns(edited, {})
 
 
 @pytest.mark.parametrize("key", ["device", "token_budget"])
-def test_how_a_model_is_run_belongs_to_the_model(finished, key):
-    finished.config["models"]["tiny"][key] = {"device": "auto", "token_budget": 512}[key]
-    assert finished.planned()["extract_states"] == JOBS
+def test_how_a_model_is_run_belongs_to_the_model(edited, key):
+    edited.config["models"]["tiny"][key] = {"device": "auto", "token_budget": 512}[key]
+    assert edited.planned()["extract_states"] == JOBS
 
 
-def test_an_edited_corpus_file_reruns_the_corpus(finished):
-    path = finished.folder / "config/reviews.jsonl"
+def test_an_edited_corpus_file_reruns_the_corpus(edited):
+    path = edited.folder / "config/reviews.jsonl"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
-    assert finished.planned()["download_corpus"] == 1
+    assert edited.planned()["download_corpus"] == 1
 
 
-def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
+def test_every_config_key_that_a_computation_reads_is_a_parameter(edited):
     """Changing a key reruns something, whichever key that is."""
     changes = {
         "seed": 1,
@@ -395,5 +363,21 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
         "figures.views": ["raw"],
     }
     for key, value in changes.items():
-        finished.config = with_changes(SMALL, {key: value})
-        assert finished.planned(), f"editing {key} reruns nothing"
+        edited.config = with_changes(SMALL, {key: value})
+        assert edited.planned(), f"editing {key} reruns nothing"
+
+
+def test_other_results_that_choose_the_same_examples_read_none_again(finished):
+    """A real run: the threshold accepts the same reviews."""
+    tables = [finished.folder / f"results/examples/tiny.{name}.parquet" for name in ("texts", "tokens")]
+    before = [pl.read_parquet(table) for table in tables]
+    finished.config["similarity"]["threshold"] = 0.4
+    done = finished.run("--cores", "1", "--", "results/examples/tiny.texts.parquet")
+    assert done.returncode == 0, done.stdout
+    log = (finished.folder / "results/logs/examples/tiny.log").read_text()
+    assert "not read again" in log
+    assert all(pl.read_parquet(table).equals(old) for table, old in zip(tables, before, strict=True))
+    finished.config["examples"] = {"tokens": 20}
+    done = finished.run("--cores", "1", "--", "results/examples/tiny.texts.parquet")
+    assert done.returncode == 0, done.stdout
+    assert pl.read_parquet(tables[0])["tokens"].list.len().max() == 20

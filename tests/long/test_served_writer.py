@@ -21,7 +21,7 @@ from conftest import ROOT
 from homogenization.variants.by_review import REVIEW_SCHEMA
 from homogenization.writers.answers import make_writer
 from homogenization.writers.requests import Request, Writer
-from tiny_chat import KEY_PHRASES, REVIEWS, build_chat_model
+from tiny_chat import REVIEWS, build_chat_model
 from tiny_gguf import write_gguf
 
 LONGEST_START_SECONDS = 600
@@ -125,19 +125,6 @@ def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, 
         assert here[number].usage["completion_tokens"] == there[number].usage["completion_tokens"]
 
 
-def written_by(writer: dict, *names: str) -> dict:
-    """Sections of a configuration in which `writer` writes variants."""
-    variants = {name: {"rewriter": "llm", "writer": "tiny", "prompt": PROMPTS[name]} for name in names}
-    if "front" in variants:
-        variants["front"]["position"] = "front"
-    return {
-        "writers": {"tiny": writer},
-        "variants": {"original": {"rewriter": "none"}, **variants},
-        "positional": {"variants": ["original"]},
-        "rewriting": LENIENT,
-    }
-
-
 def tables_in(folder: Path) -> dict[str, pl.DataFrame]:
     return {path.name: pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
 
@@ -145,9 +132,14 @@ def tables_in(folder: Path) -> dict[str, pl.DataFrame]:
 def test_a_workflow_run_asks_the_server_once(server, project):
     key = "not-for-any-file"
     environment = {"CHAT_SERVER": server.address, "CHAT_KEY": key}
-    project.config |= written_by(
-        served(server, base_url="$CHAT_SERVER", api_key_variable="CHAT_KEY"), "front", "paraphrase"
-    )
+    variants = {name: {"rewriter": "llm", "writer": "tiny", "prompt": prompt} for name, prompt in PROMPTS.items()}
+    variants["front"]["position"] = "front"
+    project.config |= {
+        "writers": {"tiny": served(server, base_url="$CHAT_SERVER", api_key_variable="CHAT_KEY")},
+        "variants": {"original": {"rewriter": "none"}, **variants},
+        "positional": {"variants": ["original"]},
+        "rewriting": LENIENT,
+    }
     before = server.n_requests
     done = project.run("--cores", "2", "variants", **environment)
     assert done.returncode == 0, done.stdout
@@ -178,38 +170,6 @@ def test_a_workflow_run_asks_the_server_once(server, project):
         assert not path.is_file() or key.encode() not in path.read_bytes(), path
     for path in (results / "requests").rglob("*.json"):
         assert server.address not in path.read_text()
-
-
-def test_a_workflow_run_with_the_model_in_the_job(chat, project):
-    writer = {
-        "backend": "transformers",
-        "weights": {"path": str(chat)},
-        "dtype": "float32",
-        "device": "cpu",
-        "batch_size": 4,
-        **SAMPLING,
-    }
-    project.config |= written_by(writer, "paraphrase")
-    project.config["corpus"]["n_reviews"] = project.config["corpus"]["shard_size"]
-    project.config["keyphrases"] = {"scorer": "llm", "writer": "tiny", "prompt": "config/prompts/keyphrases.yaml"}
-    done = project.run("--cores", "2", "variants", OMP_NUM_THREADS="1")
-    assert done.returncode == 0, done.stdout
-    results = project.folder / "results"
-    phrases = pl.read_parquet(results / "keyphrases/000.parquet")["phrase"]
-    assert not phrases.is_empty()
-    assert set(phrases) <= set(KEY_PHRASES)
-    made = tables_in(results / "variants/paraphrase")
-    # the grammar lets nothing else through
-    assert set(made["000.candidates.parquet"]["reason"].drop_nulls()) <= {"empty", "truncated"}
-    assert not made["000.parquet"].is_empty()
-    log = results / "logs/variants/paraphrase/000.log"
-    assert "requests are done" in log.read_text()
-    # the job runs again, and finds every answer before it loads the model
-    done = project.run("--cores", "2", "variants", "--forcerun", "rewrite_with_llm", OMP_NUM_THREADS="1")
-    assert done.returncode == 0, done.stdout
-    assert "requests are done" not in log.read_text()
-    for name, table in tables_in(results / "variants/paraphrase").items():
-        assert_frame_equal(table, made[name])
 
 
 def test_the_documented_command_serves_a_gguf_file_by_llama_cpp(tmp_path):

@@ -1,18 +1,21 @@
-"""Language models that write are asked again where an edit changes what they are asked, and nowhere else."""
+"""Language models that write in the job: held to a form, asked once, and again where an edit changes what is asked."""
 
 import shutil
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 
 from conftest import SMALL, Project, copy_workflow
-from tiny_chat import build_chat_model
+from tiny_chat import KEY_PHRASES, build_chat_model
 
 PROMPTS = {name: f"config/prompts/{name}.yaml" for name in ("front", "paraphrase")}
 JOBS = 2  # shards
-BOTH = Counter({"rewrite_with_llm": 2 * JOBS, "rewrite_sentences_with_llm": JOBS, "variants": 1})
+# what the model writes, and what is made of its key phrases by rule
+ALL = Counter({"rewrite_with_llm": 2 * JOBS, "rewrite_sentences_with_llm": JOBS, "variants": 1})
+ALL |= {"extract_keyphrases_with_llm": JOBS, "rewrite_reviews": 2 * JOBS}
 
 
 @pytest.fixture(scope="module")
@@ -21,17 +24,20 @@ def written(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("written") / "project"
     copy_workflow(folder)
     build_chat_model(folder / "chat")
-    writer = {"backend": "transformers", "weights": {"path": "chat"}, "device": "cpu"}
+    writer = {"backend": "transformers", "weights": {"path": "chat"}, "device": "cpu", "dtype": "float32"}
+    sampling = {"batch_size": 4, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 32}
     variants = {name: {"rewriter": "llm", "writer": "tiny", "prompt": prompt} for name, prompt in PROMPTS.items()}
     variants["front-lm"] = {"rewriter": "llm", "writer": "tiny", "unit": "sentence", "position": "front"}
     variants["front-lm"]["prompt"] = "config/prompts/sentence-front.yaml"
     config = SMALL | {
-        "writers": {"tiny": writer | {"dtype": "float32", "max_new_tokens": 32}},
+        "writers": {"tiny": writer | sampling},
+        "keyphrases": {"scorer": "llm", "writer": "tiny", "prompt": "config/prompts/keyphrases.yaml"},
         "variants": {"original": {"rewriter": "none"}, "end": {"rewriter": "rules", "position": "end"}} | variants,
         "positional": {"variants": ["original"]},
-        "rewriting": {"min_coverage": 0, "length_ratio": [0.01, 10]},
+        # the model says the same few things about every film, so it is held to nothing but to say something
+        "rewriting": {"candidates": 4, "min_coverage": 0, "max_distance": 1.0, "length_ratio": [0.01, 10]},
     }
-    done = Project(folder, config).run("--cores", "2", "variants")
+    done = Project(folder, config).run("--cores", "2", "variants", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stdout
     return folder
 
@@ -57,14 +63,14 @@ def test_an_edit_asks_again_what_it_changes(project):
 
     project.config["rewriting"]["max_distance"] = 0.9
     assert project.planned("variants") == Counter({"rewrite_with_llm": 2 * JOBS, "variants": 1})
-    project.config["rewriting"].pop("max_distance")
+    project.config["rewriting"]["max_distance"] = 1.0
 
     project.config["rewriting"]["min_moved"] = 0.9
     assert project.planned("variants") == Counter({"rewrite_sentences_with_llm": JOBS, "variants": 1})
     project.config["rewriting"].pop("min_moved")
 
     project.config["writers"]["tiny"]["temperature"] = 0.1
-    assert project.planned("variants") == BOTH
+    assert project.planned("variants") == ALL
 
 
 def test_an_edit_of_code_asks_again_those_who_run_it(project):
@@ -81,4 +87,22 @@ def test_an_edit_of_code_asks_again_those_who_run_it(project):
     project.edit(f"{library}/variants/by_sentence.py", "LOSS_WEIGHT = 0.2", "LOSS_WEIGHT = 0.1")
 
     project.edit(f"{library}/writers/local.py", '"*.json", "*.jinja"', '"*.jinja", "*.json"')
-    assert project.planned("variants") == BOTH
+    assert project.planned("variants") == ALL
+
+
+def test_the_model_is_held_to_the_form_of_answers_and_not_asked_twice(project):
+    results = project.folder / "results"
+    phrases = pl.read_parquet(results / "keyphrases/000.parquet")["phrase"]
+    assert not phrases.is_empty()
+    assert set(phrases) <= set(KEY_PHRASES)
+    made = {path: pl.read_parquet(path) for path in sorted(results.glob("variants/paraphrase/*.parquet"))}
+    # the grammar lets nothing else through
+    candidates = made[results / "variants/paraphrase/000.candidates.parquet"]
+    assert set(candidates["reason"].drop_nulls()) <= {"empty", "truncated"}
+    assert not made[results / "variants/paraphrase/000.parquet"].is_empty()
+    log = results / "logs/variants/paraphrase/000.log"
+    assert "requests are done" in log.read_text()
+    # the job runs again, and finds every answer before it loads the model
+    project.make("variants", "--forcerun", "rewrite_with_llm", OMP_NUM_THREADS="1")
+    assert "requests are done" not in log.read_text()
+    assert all(pl.read_parquet(path).equals(table) for path, table in made.items())

@@ -32,7 +32,7 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
-from homogenization.interventions.templates import templates_of_reviews
+from homogenization.interventions.shard import templates_of_reviews
 from homogenization.measures import device_tokens, in_pass
 from homogenization.measures.components import NUMBERS, component_states
 from homogenization.measures.positional import HEAD_SUMS
@@ -209,9 +209,9 @@ def trained(model: LanguageModel) -> list[np.ndarray]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(torch.Tensor, "backward", backward)
         batches = Batches([str(place) for place in range(len(texts))], 0, BATCH_SIZE)
-        one = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches, None)
+        one = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches)
         one.run_to(1)
-        again = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches, one.current())
+        again = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches, state=one.current())
         again.run_to(STEPS)
         again.check_last_step()
     assert {tensor.device for tensor in again.current().tensors.values()} == {model.packed.device}
@@ -390,7 +390,7 @@ def test_every_other_condition_runs_on_one_device():
 def kernels(name: str, run: Callable[[LanguageModel], object], **sizes: int) -> int:
     """Kernels that `run` launches with a model of these numbers of blocks and heads."""
     attention._causal_bias.cache_clear()  # what another call made would not be made again
-    changes._kept.cache_clear()  # what is uploaded once was not uploaded by another test
+    changes._shared.cache_clear()  # what is uploaded once was not uploaded by another test
     with FakeCuda() as cuda:
         model = tiny_model(name, **sizes)
         on_cuda(model.head)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from homogenization.interventions import intervened
+from homogenization.interventions import changes, intervened
 from homogenization.interventions.conditions import CLIPPED, MASKED, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.passes import damage
 from homogenization.interventions.patterns import PATTERNS, Sight
@@ -48,18 +48,10 @@ def test_what_follows_from_places_is_uploaded_once_for_all_blocks(condition):
 def uploads_of(condition, n_blocks):
     pack, made, upload = pack_of("llama", n_blocks), [], Sight.tensor
     untouched = pack.through()
-    with (
-        patch("homogenization.interventions.changes._kept", made_anew()),
-        patch.object(Sight, "tensor", lambda *rest: made.append(rest) or upload(*rest)),
-    ):
+    changes._shared.cache_clear()
+    with patch.object(Sight, "tensor", lambda *rest: made.append(rest) or upload(*rest)):
         apply(condition, pack, untouched)
     return len(made)
-
-
-def made_anew():
-    """What sights share in one test alone."""
-    kept = {}
-    return lambda *places: kept.setdefault(places, {})
 
 
 class Largest(TorchDispatchMode):

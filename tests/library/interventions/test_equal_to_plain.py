@@ -6,8 +6,7 @@ import pytest
 from homogenization.interventions.conditions import CLIPPED, MASKED, POSITIONS, STEERING, Condition, blocks_of
 from homogenization.interventions.passes import divergence
 from homogenization.interventions.patterns import PATTERNS, drawn_place, scattered_place
-from homogenization.interventions.positions import POSITION_IDS
-from homogenization.interventions.schedule import Pack, apply
+from homogenization.interventions.schedule import POSITION_IDS, Pack, apply
 from plain_interventions import plain_clipped, plain_masked, plain_steering, run_plainly, tiny_language_model
 from tiny_models import BIDIRECTIONAL, CONFIGS, random_texts
 

@@ -8,7 +8,7 @@ import torch
 from homogenization.interventions.conditions import TEMPLATE, UNTOUCHED, Condition
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
-from homogenization.interventions.templates import templates_of_reviews
+from homogenization.interventions.shard import templates_of_reviews
 from homogenization.measures.positional import PositionalSums, template_of
 from homogenization.measures.positional_pass import add_attention
 from homogenization.models.tokens import tokenize

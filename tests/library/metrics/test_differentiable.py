@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.interventions.cells import cells
+from homogenization.interventions.conditions import cells
 from homogenization.interventions.readings import read
 from homogenization.metrics.differentiable import DIFFERENTIABLE
 from measured import degenerate_tokens

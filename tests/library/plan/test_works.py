@@ -14,8 +14,7 @@ from described import NETWORK, described
 from homogenization.config.interventions import Interventions
 from homogenization.config.study import load_study
 from homogenization.interventions.attribution import attribution_of_review
-from homogenization.interventions.cells import VIEWS, cells
-from homogenization.interventions.conditions import RANDOM_DRAWS
+from homogenization.interventions.conditions import RANDOM_DRAWS, VIEWS, cells
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.recorded import in_float64, record
 from homogenization.interventions.slopes import slopes_of_review

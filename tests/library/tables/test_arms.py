@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from homogenization.names.training import LOSSES_SCHEMA
 from homogenization.tables.arms import ARMS_SCHEMA, paired_at_loss, tabulate
 from homogenization.tables.training import TRAINING_SCHEMA
 from homogenization.tables.training import tabulate as training_table
-from homogenization.training.schemas import LOSSES_SCHEMA
 from measured import written
 
 MODELS = [

@@ -20,7 +20,6 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.training.penalties import (
     METRICS,
     centred_effective_rank,
-    checked_layers,
     metric_of_batch,
     states_captured,
     steepest_layers,
@@ -93,9 +92,3 @@ def test_the_steepest_layers_hold_together():
     assert steepest_layers([0.0, 0.3]) == [1]
     with pytest.raises(HomogenizationError, match=r"penalty\.layers: 'steepest' .* grows after no block"):
         steepest_layers([0.5, 0.4, 0.4])
-
-
-def test_a_layer_that_is_not_there_is_named():
-    assert checked_layers([1, 3], 3) == [1, 3]
-    with pytest.raises(HomogenizationError, match=r"penalty\.layers: \[4\] .* layers 1 to 3"):
-        checked_layers([3, 4], 3)

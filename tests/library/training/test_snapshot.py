@@ -14,13 +14,12 @@ from transformers import AutoModelForCausalLM
 from conftest import LLAMA
 from homogenization.models.untrained import build_random_model
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import sha256_of
+from homogenization.run.regular_files import sha256_of
 from homogenization.states.model import load_model
 from homogenization.training import loop
-from homogenization.training.checkpoints import TENSORS
 from homogenization.training.loop import Loop
 from homogenization.training.networks import load_trainable
-from homogenization.training.snapshot import STATE, train_snapshot
+from homogenization.training.snapshot import STATE, TENSORS, train_snapshot
 from homogenization.training.texts import Batches
 
 OPTIONS = {
@@ -108,12 +107,12 @@ def test_a_penalty_moves_what_it_names(start, reviews, tmp_path):
 
 def test_seeds_of_an_arm_are_penalised_at_the_same_layers(start, reviews, monkeypatch):
     """Though the texts of their first steps would give others."""
-    trainable = load_trainable(start["weights"], OPTIONS, "cpu", 0, 0)
+    trainable = load_trainable(start["weights"], OPTIONS, device="cpu", gpus=0, seed=0)
     texts, held_out = [np.arange(2, 12 + place) for place in range(20)], [np.arange(2, 40)] * 6
 
     def found(seed):
         batches = Batches([str(place) for place in range(20)], seed, 4)
-        return Loop(trainable, OPTIONS | {"penalty": PENALTY}, texts, held_out, batches, None).state.layers
+        return Loop(trainable, OPTIONS | {"penalty": PENALTY}, texts, held_out, batches).state.layers
 
     taken, of_batch = [], loop.metric_of_batch
     monkeypatch.setattr(loop, "metric_of_batch", lambda *rest: taken.append(rest[2]) or of_batch(*rest))
@@ -168,7 +167,7 @@ def test_twins_differ_in_positions_alone(architecture, reviews, tmp_path):
     tensors, moved = {}, {}
     for positions in ("own", "none"):
         folder = tmp_path / positions
-        build_random_model(architecture, 0, reviews[0]["text"].to_list(), 300, folder, positions, head=True)
+        build_random_model(architecture, 0, reviews[0]["text"].to_list(), 300, folder, positions=positions, head=True)
         tensors[positions] = load_file(folder / "model.safetensors")
         entry = {"weights": {"built": str(folder)}, "device": "cpu", "bos": "default"}
         train(folder / "6", entry, reviews, positions=positions)
@@ -184,4 +183,4 @@ def test_twins_differ_in_positions_alone(architecture, reviews, tmp_path):
 
 def test_positions_that_cannot_be_left_out_are_named(reviews, tmp_path):
     with pytest.raises(HomogenizationError, match="not possible in the architecture llama"):
-        build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, tmp_path, "none", head=True)
+        build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, tmp_path, positions="none", head=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from conftest import LLAMA
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
-from homogenization.training.baselines import baselines
+from homogenization.training.snapshot import baselines
 from homogenization.training.texts import Batches, near_duplicates, reviews_to_train_on
 from script import run_script
 
@@ -96,11 +96,8 @@ def test_the_reviews_of_a_step_follow_from_seed_and_step(number, size, seed, ste
     read = [place for of_step in all_steps for place in of_step]
     for epoch in range(len(read) // number):
         assert sorted(read[epoch * number : (epoch + 1) * number]) == list(range(number))
-
-
-def test_seeds_differ():
-    names = [f"review {place}" for place in range(30)]
-    assert Batches(names, 0, 8).of(0) != Batches(names, 1, 8).of(0)
+    others = [f"review {place}" for place in range(30)]
+    assert Batches(others, seed, 8).of(step) != Batches(others, seed + 1, 8).of(step)
 
 
 def test_baselines_are_those_of_counts():

@@ -66,8 +66,7 @@ def test_a_text_is_read_alone(folder):
 def test_a_model_that_knows_nothing_loses_the_log_of_its_vocabulary_with_each_token(folder):
     """Without BOS the first token is not predicted. With a bias of ln 3, one token is three times as likely."""
     reader = reader_of(folder)
-    with torch.no_grad():
-        reader.network.get_output_embeddings().weight.zero_()
+    torch.nn.init.zeros_(reader.network.get_output_embeddings().weight)
     size = reader.network.config.vocab_size
     n_tokens = len(reader.tokenizer.encode(TEXTS[0], add_special_tokens=False))
     np.testing.assert_allclose(reader.token_losses(TEXTS[0]), np.full(n_tokens, log(size)), rtol=1e-6)
@@ -103,14 +102,6 @@ def test_a_text_longer_than_the_context_is_read_in_windows_of_half_steps(folder,
     np.testing.assert_allclose(reader.token_losses(text), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_half_precision_changes_the_loss_by_little(folder):
-    exact = loss_per_word(reader_of(folder), reviews(TEXTS))["loss_per_word"]
-    entry = {"weights": {"path": str(folder)}, "dtype": "bfloat16", "device": "cpu"}
-    rounded = loss_per_word(load_reader(entry), reviews(TEXTS))["loss_per_word"]
-    np.testing.assert_allclose(rounded, exact, rtol=0.02)
-    assert not rounded.equals(exact)
-
-
 def test_an_encoder_is_refused(folder, tmp_path):
     """One whose head is there, so that transformers loads it, and one whose head would be random."""
     reader = reader_of(folder)
@@ -124,10 +115,10 @@ def test_an_encoder_is_refused(folder, tmp_path):
         load_reader(minilm)
 
 
-@pytest.mark.parametrize("text", ["", "...", " "])
-def test_a_text_without_words_is_refused(folder, text):
+def test_a_text_without_words_is_refused_and_a_shard_without_reviews_is_not(folder):
     with pytest.raises(HomogenizationError, match="review r0 of front has no words"):
-        loss_per_word(reader_of(folder), reviews([text]))
+        loss_per_word(reader_of(folder), reviews(["..."]))
+    assert loss_per_word(reader_of(folder), reviews(TEXTS).clear()).schema == FLUENCY_SCHEMA
 
 
 def test_the_script_scores_each_text(folder, tmp_path):
@@ -142,7 +133,3 @@ def test_the_script_scores_each_text(folder, tmp_path):
     run_script("score_fluency", input=inputs, output={"variants": [tmp_path / "a", tmp_path / "b"]}, **common)
     for name in "ab":
         assert read_table(tmp_path / name).equals(expected)
-
-
-def test_a_shard_without_reviews_gives_an_empty_table(folder):
-    assert loss_per_word(reader_of(folder), reviews(TEXTS).clear()).schema == FLUENCY_SCHEMA

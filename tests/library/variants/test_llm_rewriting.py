@@ -60,16 +60,11 @@ def arguments(folder, base_url, params, **resources):
     ]
     write_table(shard, folder / "corpus" / "000.parquet")
     write_table(pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row"), folder / "keyphrases" / "000.parquet")
+    made = {"variant": "variants/front/000.parquet", "candidates": "variants/front/000.candidates.parquet"}
+    made |= {"similarity": "similarity/front/000.parquet"} if "encoder" in params else {}
     return {
-        "input": {
-            "shard": str(folder / "corpus" / "000.parquet"),
-            "keyphrases": str(folder / "keyphrases" / "000.parquet"),
-        },
-        "output": {
-            "variant": str(folder / "variants" / "front" / "000.parquet"),
-            "candidates": str(folder / "variants" / "front" / "000.candidates.parquet"),
-            **({"similarity": str(folder / "similarity" / "front" / "000.parquet")} if "encoder" in params else {}),
-        },
+        "input": {"shard": str(folder / "corpus/000.parquet"), "keyphrases": str(folder / "keyphrases/000.parquet")},
+        "output": {name: str(folder / path) for name, path in made.items()},
         "params": {
             "variant": "front",
             "module": "writers.endpoint",
@@ -109,25 +104,18 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
     assert variant["review_id"].to_list() == list(TEXTS)
     assert variant["text"].to_list() == [in_front(text) for text in TEXTS.values()]
     assert variant["label"].to_list() == ["pos", None, "neg"] * 2
-    expected = move_by_rules(unparsed(TEXTS["review-0"]), phrases_of(TEXTS["review-0"]), "front")[1]
-    assert variant["placements"].to_list()[0] == [placement.__dict__ for placement in expected]
     assert judged.select("review_id", "candidate", "reason").rows() == [(name, 0, None) for name in TEXTS]
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["f1"].null_count() == 6
     assert len(server.received) == 6
-    sent = {user_message(body) for body in server.received}
-    assert f"Phrases:\n- zombie\n- plot\n- clever\n- cast\n---\n{TEXTS['review-0']}" in sent
-
-
-def test_files_say_who_wrote(tmp_path):
-    with BadServer(write) as server:
-        run(tmp_path, server)
     described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front"}
     described |= {"unit": "review", "seed": 0}
     for name in ("000", "000.candidates"):
         metadata = table_metadata(tmp_path / "variants" / "front" / f"{name}.parquet")
         assert metadata.pop("made_by")["rule"] == "rewrite_with_llm"
         assert metadata == described
+    sent = {user_message(body) for body in server.received}
+    assert f"Phrases:\n- zombie\n- plot\n- clever\n- cast\n---\n{TEXTS['review-0']}" in sent
 
 
 def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_path):
@@ -239,9 +227,8 @@ def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
     off_topic = "Zombie soup at noon with bread. Plot clever cast: three boats for rent beside the grey lake."
 
     def sometimes_off_topic(message, candidate):
-        return (
-            json.dumps({"review": off_topic}) if "number3" in message and candidate == 0 else write(message, candidate)
-        )
+        is_off = "number3" in message and candidate == 0
+        return json.dumps({"review": off_topic}) if is_off else write(message, candidate)
 
     with BadServer(sometimes_off_topic, {"number1": ["malformed"]}) as server:
         limits = {**LIMITS, "min_f1": 0.75}

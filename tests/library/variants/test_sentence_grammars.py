@@ -103,45 +103,41 @@ def of(sentence, phrase, position, beginnings=()):
     return grammars(frame_of(sentence, phrase), position, beginnings)
 
 
+def assert_taken(regex, taken, refused=()):
+    for text in (*taken, *refused):
+        assert bool(re.fullmatch(regex, text)) == (text in taken), text
+
+
 REVIEW = "This is a good, light movie for Saturday night before you go out."
 
 
 def test_the_front_takes_the_phrases_own_determiner_or_the_before_it():
     subject, free = of("They gave this dull film a prize.", "dull film", "front")
     for start in ("Dull film", "This dull film", "The dull film"):
-        assert re.fullmatch(free, f"{start} took a prize.")
-        assert re.fullmatch(free, f"{start}, they gave it a prize.")
-        assert not re.fullmatch(subject, f"{start} took a prize.")
-        assert re.fullmatch(subject, f"{start} has a prize.")
-    for start in ("Its dull film", "A dull film", "In dull film", "For this dull film"):
-        assert not re.fullmatch(free, f"{start} took a prize."), start
+        assert_taken(free, [f"{start} took a prize.", f"{start}, they gave it a prize."])
+        assert_taken(subject, [f"{start} has a prize."], [f"{start} took a prize."])
+    others = ("Its dull film", "A dull film", "In dull film", "For this dull film")
+    assert_taken(free, [], [f"{start} took a prize." for start in others])
 
 
 def test_the_last_word_of_the_phrase_stands_nowhere_else():
     (end,) = of("They gave this dull film a prize in Rome.", "dull film", "end")
-    for word in ("film", "Film", "FILM", "film-like", "film's", "films", "FILMED", "Filmic"):
-        assert not re.fullmatch(end, f"In Rome they called the {word} a prize for this dull film."), word
-    for word in ("fil", "filth", "FI", "Finch", "F", "FIX", "a", "dull", "mofilm", "prize"):
-        assert re.fullmatch(end, f"In Rome they called the {word} a prize for this dull film."), word
+    free = ("fil", "filth", "FI", "Finch", "F", "FIX", "a", "dull", "mofilm", "prize")
+    bound = ("film", "Film", "FILM", "film-like", "film's", "films", "FILMED", "Filmic")
+    texts = ([f"In Rome they called the {word} a prize for this dull film." for word in some] for some in (free, bound))
+    assert_taken(end, *texts)
     (end,) = of("The film beat this dull film for a prize in Rome.", "dull film", "end")
-    assert re.fullmatch(end, "In Rome the film has beaten this dull film.")
+    assert_taken(end, ["In Rome the film has beaten this dull film."])
 
 
 def test_a_name_takes_no_article_that_it_did_not_have():
     _, free = of(REVIEW, "Saturday night", "front")
-    assert re.fullmatch(free, "Saturday night needs a good, light movie.")
-    assert not re.fullmatch(free, "The Saturday night needs a good, light movie.")
-    for text in (
-        "Good Saturday night needs a movie.",
-        "saturday night needs a movie.",
-        "Saturday night needs a movie",
-        "Saturday night needs a movie. Go out.",
-        "Saturday night needs a  movie.",
-        "Saturday night needs 3 movies.",
-        "Saturday nights need a movie.",
-        "Saturday night.",
-    ):
-        assert not re.fullmatch(free, text), text
+    refused = (
+        *("The Saturday night needs a movie.", "Good Saturday night needs a movie.", "saturday night needs a movie."),
+        *("Saturday night needs a movie", "Saturday night needs a movie. Go out.", "Saturday night needs a  movie."),
+        *("Saturday night needs 3 movies.", "Saturday nights need a movie.", "Saturday night."),
+    )
+    assert_taken(free, ["Saturday night needs a good, light movie."], refused)
 
 
 def test_the_front_takes_what_the_sentence_has_before_the_phrase():
@@ -157,30 +153,23 @@ def test_the_front_takes_what_the_sentence_has_before_the_phrase():
 
 def test_the_end_begins_with_what_stood_behind_the_phrase():
     forced, free = of(REVIEW, "Saturday night", "end", [Beginning("before you go out")])
-    text = "Before you go out, this is a good, light movie for Saturday night."
-    assert re.fullmatch(forced, text)
-    assert re.fullmatch(free, text)
-    assert re.fullmatch(free, "Go out on Saturday night.")
-    assert not re.fullmatch(forced, "Go out on Saturday night.")
-    assert not re.fullmatch(forced, "Before you go out Saturday night.")
-    assert not re.fullmatch(free, "Go out on a Saturday night, before you sleep.")
+    text, other = "Before you go out, this is a good, light movie for Saturday night.", "Go out on Saturday night."
+    assert_taken(forced, [text], [other, "Before you go out Saturday night."])
+    assert_taken(free, [text, other], ["Go out on a Saturday night, before you sleep."])
 
 
 def test_a_subject_comes_to_the_end_by_a_passive_or_an_inversion():
     passive, inverted, _ = of(
         "Quaid plays a dumb guy, so sad.", "Quaid", "end", [Beginning("a dumb guy", "by"), Beginning("so sad", "be")]
     )
-    assert re.fullmatch(passive, "A dumb guy, sadly, is played by Quaid.") is None
-    assert re.fullmatch(passive, "A dumb guy is played by Quaid.")
-    assert re.fullmatch(inverted, "So sad, playing a dumb guy, is the Quaid.")
-    assert not re.fullmatch(inverted, "So sad, playing a dumb guy, Quaid.")
+    assert_taken(passive, ["A dumb guy is played by Quaid."], ["A dumb guy, sadly, is played by Quaid."])
+    assert_taken(inverted, ["So sad, playing a dumb guy, is the Quaid."], ["So sad, playing a dumb guy, Quaid."])
 
 
 def test_numbers_and_marks_of_the_sentence_alone_may_be_written():
     _, regex = of("Dr. No gave it 7.5 of 10 (really), for a great cast.", "great cast", "front")
-    assert re.fullmatch(regex, "A great cast made Dr. No give it 7.5 of 10 (really).")
-    for other in ("8.5", "Mr.", "[really]", '"it"', "-"):
-        assert not re.fullmatch(regex, f"A great cast made Dr. No give it {other} of 10.")
+    others = [f"A great cast made Dr. No give it {other} of 10." for other in ("8.5", "Mr.", "[really]", '"it"', "-")]
+    assert_taken(regex, ["A great cast made Dr. No give it 7.5 of 10 (really)."], others)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
 
 from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
@@ -32,14 +31,8 @@ TEXTS = [
 ]
 
 
-SMALL = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "vocab_size": 300,
-    "max_position_embeddings": 64,
-}
+SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+SMALL |= {"vocab_size": 300, "max_position_embeddings": 64}
 
 
 def saved(config, folder):
@@ -111,37 +104,6 @@ def test_a_path_with_t5_in_it_is_no_t5_and_long_reviews_do_not_overflow(copied, 
     np.testing.assert_allclose(scores[-1], 1, atol=1e-5)
 
 
-def test_the_roberta_family_has_fewer_positions_than_it_says(tmp_path):
-    from tokenizers import ByteLevelBPETokenizer
-
-    bpe = ByteLevelBPETokenizer()
-    bpe.train_from_iterator(TEXTS, vocab_size=400, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
-    bpe.save_model(str(tmp_path))
-    tokenizer = transformers.RobertaTokenizer.from_pretrained(str(tmp_path))
-    tokenizer.save_pretrained(tmp_path)
-    config = transformers.RobertaConfig(
-        vocab_size=400,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=34,
-        pad_token_id=1,
-    )
-    transformers.RobertaModel(config).save_pretrained(tmp_path)
-    loaded = load_encoder({"path": str(tmp_path)}, layer=1, device="cpu")
-    assert loaded.tokenizer.model_max_length == 32
-    assert np.isfinite(bert_scores(loaded, ["train " * 100], ["dull film " * 100])).all()
-
-
-def test_weights_under_other_names_are_refused_as_those_of_a_model(copied):
-    """transformers' own loader would draw all of them at random."""
-    weights = load_file(copied / "model.safetensors")
-    save_file({f"encoder_model.{name}": tensor for name, tensor in weights.items()}, copied / "model.safetensors")
-    with pytest.raises(HomogenizationError, match=r"lack \d+ tensors of BertModel, such as embeddings"):
-        load_encoder({"path": str(copied)}, layer=3, device="cpu")
-
-
 def test_tokens_of_an_encoder_are_those_of_its_file(copied, encoder):
     """A class that would make byte-level tokens of the vocabulary changes no score."""
     settings = json.loads((copied / "tokenizer_config.json").read_text())
@@ -164,18 +126,20 @@ def test_an_encoder_that_reads_no_text_alone_is_refused_with_the_reason(tmp_path
 
 
 @pytest.mark.parametrize(
-    "config",
+    ("config", "limit"),
     [
-        {"model_type": "xlnet", "d_model": 16, "n_head": 2, "d_inner": 16, "n_layer": 2, "vocab_size": 300},
-        {"model_type": "longformer", **SMALL, "attention_window": [4, 4]},
-        {"model_type": "codegen", "n_embd": 16, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "vocab_size": 300},
+        ({"model_type": "xlnet", "d_model": 16, "n_head": 2, "d_inner": 16, "n_layer": 2, "vocab_size": 300}, 512),
+        ({"model_type": "longformer", **SMALL, "attention_window": [4, 4]}, None),
+        ({"model_type": "codegen", "n_embd": 16, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "vocab_size": 300}, 512),
+        # it has fewer positions than it says
+        ({"model_type": "roberta", **SMALL, "max_position_embeddings": 34, "pad_token_id": 1}, 32),
     ],
 )
-def test_encoders_without_a_length_or_a_padding_token_or_with_a_window_for_each_block_are_read(tmp_path, config):
+def test_encoders_without_a_length_or_a_padding_token_or_with_a_window_for_each_block_are_read(tmp_path, config, limit):
     saved(config, tmp_path)
     loaded = load_encoder({"path": str(tmp_path)}, layer=1, device="cpu")
-    assert 0 < loaded.tokenizer.model_max_length <= 512
-    assert np.isfinite(bert_scores(loaded, ["dull film"], ["a film, dull"])).all()
+    assert loaded.tokenizer.model_max_length == limit or (limit is None and loaded.tokenizer.model_max_length < 64)
+    assert np.isfinite(bert_scores(loaded, ["train " * 100], ["a film, dull " * 100])).all()
 
 
 def test_weights_in_half_precision_are_compared_in_float32(tmp_path, encoder):
@@ -195,10 +159,9 @@ def test_a_layer_that_does_not_exist_is_refused(layer):
         load_encoder(MINILM, layer=layer)
 
 
-@pytest.mark.parametrize("empty", ["", "  "])
-def test_an_empty_review_is_refused_not_crashed_on(encoder, empty):
+def test_an_empty_review_is_refused_not_crashed_on(encoder):
     with pytest.raises(HomogenizationError, match="is empty"):
-        bert_scores(encoder, [empty], ["A film."])
+        bert_scores(encoder, ["  "], ["A film."])
 
 
 @given(st.lists(st.text(min_size=1), min_size=2, unique=True), st.integers(0, 5), st.randoms())
@@ -216,11 +179,8 @@ def test_random_pairs_are_seeded_and_score_low(encoder):
     assert set(table["variant"]) == {"random_pairs"}
     assert table["review_id"].to_list() == ["r0", "r1", "r2", "r3"]
     assert (table["f1"] < 0.9).all()
-    seeds = {tuple(random_partners([f"r{n}" for n in range(4)], seed)) for seed in range(20)}
-    assert len(seeds) > 3
-
-
-def test_a_shard_of_one_review_has_no_pair_but_the_same_columns(encoder):
+    assert len({tuple(random_partners([f"r{n}" for n in range(4)], seed)) for seed in range(20)}) > 3
+    # a shard of one review has no pair but the same columns
     alone = score_random_pairs(encoder, reviews(TEXTS[:1]), seed=0)
     assert alone.is_empty()
-    assert alone.schema == score_random_pairs(encoder, reviews(TEXTS), seed=0).schema
+    assert alone.schema == table.schema

@@ -4,14 +4,15 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from homogenization.interventions.cells import METRICS, cells
 from homogenization.interventions.conditions import (
     BLOCK_NAMES,
     KEYS_MASKED,
+    METRICS,
     POSITION_NAMES,
     STEEPEST,
     TO,
     Condition,
+    cells,
     conditions_of,
 )
 from homogenization.interventions.patterns import PATTERNS

@@ -10,7 +10,7 @@ import polars as pl
 from homogenization.consequences.perturbations import PERTURBED, perturbed_reviews
 from homogenization.consequences.schemas import POOLED_STATES_SCHEMA, TEXTS_SCHEMA
 from homogenization.interventions.cache import update_tables
-from homogenization.interventions.intervened import Further
+from homogenization.interventions.passes import Run
 from homogenization.interventions.readings import pooled
 from homogenization.interventions.shard import Job, first_reviews, job_of_shard, run_new
 from homogenization.run.parquet import read_table
@@ -40,14 +40,18 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
 
 def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[str, pl.DataFrame]:
     """The tables of the conditions that are not `known`."""
-    means = Further(lambda run, place: pooled(run.states_of(place), run.massive_of(place)))
-    made = run_new(model, job, known, means)
+    means: dict[tuple[str, str], np.ndarray] = {}
+
+    def pool(condition: str, review: str, run: Run, place: int) -> None:
+        means[condition, review] = pooled(run.states_of(place), run.massive_of(place))
+
+    made = run_new(model, job, known, pool)
     rows = [
         (review, condition, layer, state)
         for condition in job.cache_keys
         for review in job.reviews.names
         if condition not in known
-        for layer, state in enumerate(means.found.get((condition, review), ()))
+        for layer, state in enumerate(means.get((condition, review), ()))
     ]
     columns = list(zip(*rows, strict=True)) or [()] * len(POOLED_STATES_SCHEMA)
     # numpy rows alone would make a column of arrays

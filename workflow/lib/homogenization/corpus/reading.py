@@ -152,8 +152,7 @@ def _hub_values(
         names, dataset = _hub_dataset(source, subset, revision, split, columns=columns, cache=cache)
         values = {column: list(dataset[column]) for column in columns if column in dataset.column_names}
     for column in values:
-        feature = dataset.features[column]
-        if isinstance(feature, ClassLabel):
+        if isinstance(feature := dataset.features[column], ClassLabel):
             values[column] = class_names(values[column], feature.names)
     return names, values
 

@@ -112,13 +112,14 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         else:
             cuts = [start, end]
         for cut, next_cut in pairwise(cuts):
-            part = _stripped(text, cut, next_cut)
-            if part[0] == part[1]:
+            part = text[cut:next_cut]
+            first, last = cut + len(part) - len(part.lstrip()), cut + len(part.rstrip())
+            if first >= last:
                 continue
             if spans and (not text[spans[-1][1]].isspace() or _ends_with_title(text, *spans[-1])):
-                spans[-1] = (spans[-1][0], part[1])
+                spans[-1] = (spans[-1][0], last)
             else:
-                spans.append(part)
+                spans.append((first, last))
     return spans
 
 
@@ -128,15 +129,6 @@ def _ends_with_title(text: str, start: int, end: int) -> bool:
     while run > start and not text[run - 1].isspace():
         run -= 1
     return (run > start or run == 0) and _TITLE.fullmatch(text, run, end) is not None
-
-
-def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without white space at its edges."""
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
 
 
 def word_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:

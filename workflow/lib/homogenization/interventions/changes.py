@@ -13,6 +13,7 @@ import torch
 
 from homogenization.interventions.conditions import OTHERS
 from homogenization.interventions.patterns import PATTERNS, Sight
+from homogenization.measures.positional import seen_keys
 from homogenization.states.attention import AttentionMap, Through
 
 # (index of the block, tokens, window) -> a review's template (heads, n, n), rows sum to 1 over what a query sees
@@ -26,30 +27,19 @@ def sight(attention: AttentionMap, draw: bytes) -> Sight:
     """What the queries of `attention` see; `draw` names the review's draws."""
     weights = attention.weights
     _, n_queries, n_keys = weights.shape
-    places = (attention.first_query, n_queries, attention.first_key, n_keys, attention.causal, attention.window)
-    kept = _kept(places, weights.device, weights.dtype, torch.is_inference_mode_enabled())
-    return Sight(weights, *_places(*places), attention.n_tokens, draw, attention.block, kept)
+    queries = range(attention.first_query, attention.first_query + n_queries)
+    keys = range(attention.first_key, attention.first_key + n_keys)
+    sees = attention.causal, attention.window
+    *places, kept = _shared(queries, keys, sees, weights.device, weights.dtype, torch.is_inference_mode_enabled())
+    return Sight(weights, *places, attention.n_tokens, draw, attention.block, kept)
 
 
 @lru_cache(maxsize=_PLACES)
-def _kept(*_: Any) -> dict[str, Any]:
-    """What sights of the same places share."""
-    return {}
-
-
-@lru_cache(maxsize=_PLACES)
-def _places(
-    first_query: int, n_queries: int, first_key: int, n_keys: int, causal: bool, window: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places of queries and keys, and whether a query sees a key."""
-    queries, keys = np.arange(first_query, first_query + n_queries), np.arange(first_key, first_key + n_keys)
-    ahead = keys - queries[:, None]
-    visible = np.ones(ahead.shape, dtype=bool)
-    if causal:
-        visible &= ahead <= 0
-    if window is not None:
-        visible &= abs(ahead) < window
-    return queries, keys, visible
+def _shared(
+    queries: range, keys: range, sees: tuple[bool, int | None], *_: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """What sights of the same places share: queries, keys, whether a query sees a key, and what is kept for them."""
+    return np.array(queries), np.array(keys), seen_keys(np.array(queries), np.array(keys), *sees), {}
 
 
 def steering(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:

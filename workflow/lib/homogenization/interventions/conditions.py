@@ -1,4 +1,4 @@
-"""Conditions: what is done to a model in a pass, each with the key that its rows bear; and the blocks where it is done.
+"""Conditions: what is done to a model in a pass, in which blocks, and what is measured: pairs of view and metric.
 
 Every parse of the Snakefile imports it.
 """
@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.run.errors import HomogenizationError
 
 KINDS = ("untouched", "steering", "masked", "clipped", "template", "positions")
@@ -23,6 +25,11 @@ NOBODY, OTHERS = "nobody", "others"
 TO = (NOBODY, OTHERS)
 TEMPLATES = ("template", "permuted_template")
 OFFSET, CONSTANT, SCALED, SHUFFLED = POSITION_NAMES = ("offset", "constant", "scaled", "shuffled")
+
+CENTRED, AFTER_QUARTER = "centred", "after_quarter"
+VIEWS = (ALL_TOKENS, WITHOUT_FIRST, CENTRED, AFTER_QUARTER)
+COSINE, TO_FIRST = "cosine_anisotropy", "cosine_to_first_token"
+METRICS = (COSINE, TO_FIRST, *SPECTRAL_METRICS)
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,8 @@ def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     conditions = [Condition(UNTOUCHED)]
     steering = section.get("steering") or {"patterns": [], "strengths": []}
     conditions += [
-        Condition(STEERING, pattern, strength, block_name(blocks))
+        # as tables show an entry of `blocks`
+        Condition(STEERING, pattern, strength, blocks if isinstance(blocks, str) else ",".join(map(str, blocks)))
         for blocks in section["blocks"]
         for pattern in steering["patterns"]
         for strength in steering["strengths"]
@@ -71,11 +79,6 @@ def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     template = section.get("template") or {"strengths": []}
     conditions += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
     return conditions + [Condition(POSITIONS, name) for name in section["positions"]]
-
-
-def block_name(blocks: str | Sequence[int]) -> str:
-    """An entry of `blocks` as tables show it."""
-    return blocks if isinstance(blocks, str) else ",".join(map(str, blocks))
 
 
 def blocks_of(name: str, n_blocks: int, model: str, steepest: tuple[float, float] | None = None) -> frozenset[int]:
@@ -106,3 +109,8 @@ def blocks_of(name: str, n_blocks: int, model: str, steepest: tuple[float, float
             f"Allowed: {', '.join(BLOCK_NAMES)}, or numbers from 1 to {n_blocks}."
         )
     return blocks
+
+
+def cells(metrics: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs (view, metric) of `metrics`: every view, but for the cosine to the first token `all_tokens` alone."""
+    return [(view, metric) for metric in metrics for view in (VIEWS if metric != TO_FIRST else (ALL_TOKENS,))]

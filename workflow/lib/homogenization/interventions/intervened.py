@@ -4,16 +4,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
 
-from homogenization.interventions.cells import cells
 from homogenization.interventions.conditions import (
     CLIPPED,
     MASKED,
@@ -22,11 +21,11 @@ from homogenization.interventions.conditions import (
     UNTOUCHED,
     Condition,
     blocks_of,
+    cells,
 )
 from homogenization.interventions.passes import OnHost, Run, damage, sink_moved
-from homogenization.interventions.positions import refuse_other_positions
 from homogenization.interventions.readings import read
-from homogenization.interventions.schedule import Pack, apply, fits
+from homogenization.interventions.schedule import Pack, apply, fits, refuse_other_positions
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, crossed
 from homogenization.measures.blocks import norms_attention
 from homogenization.measures.reviews import with_origin
@@ -51,52 +50,25 @@ def check_conditions(conditions: Sequence[Condition], reviews: Pack) -> None:
             refuse_other_positions(reviews.model, reviews.name)
 
 
-class _Found(NamedTuple):
-    """What was measured of a review in a condition.
-
-    Attributes:
-        values: metrics, (layers, cells).
-        untouched: those of the untouched run over the same tokens.
-        dose: columns of the table of doses.
-        further: further numbers; None where none are measured.
-    """
-
-    values: np.ndarray
-    untouched: np.ndarray
-    dose: Mapping[str, Any]
-    further: np.ndarray | None
-
-
-@dataclass(frozen=True)
-class Further:
-    """Further numbers of each review in each condition.
-
-    Attributes:
-        measure: function of a run and of the place of a review in it.
-        found: what it gave, by condition and name of the review.
-    """
-
-    measure: Callable[[Run, int], np.ndarray]
-    found: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
-
-
 def intervene(
     reviews: Pack,
     conditions: Sequence[Condition],
     metrics: Sequence[str],
     identity: Mapping[str, str],
     token_budget: int,
-    further: Further | None = None,
+    *,
+    further: Callable[[str, str, Run, int], None] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Run reviews through a model in every condition.
 
     Args:
         reviews: a language model or encoder, and what it reads.
         conditions: what is done, the untouched model first: doses are measured against it.
-        metrics: names of `homogenization.interventions.cells.METRICS`; may be empty.
+        metrics: names of `homogenization.interventions.conditions.METRICS`; may be empty.
         identity: `model` and `variant`, for the tables.
         token_budget: most tokens of whole reviews in a pass; where memory runs out, it halves.
-        further: what else is measured, and where it is put.
+        further: function that measures more: of a condition's key, the name of a review, a run and the place of the
+            review in it.
 
     Returns:
         Metrics by layer (`INTERVENED_SCHEMA`) and doses (`DOSES_SCHEMA`), by condition and review. A review that is too
@@ -111,62 +83,49 @@ def intervene(
     shape = (len(conditions), len(reviews.names), reviews.model.n_blocks + 1, len(cells(metrics)))
     values, untouched_values = np.full(shape, np.nan), np.full(shape, np.nan)
     doses: dict[tuple[int, int], dict[str, Any]] = {}
-    pending: deque[list[tuple[int, int, Future[_Found]]]] = deque()
+    pending: deque[list[Future]] = deque()  # for each run, what measures its reviews
 
     def run_pack(indices: range) -> None:
         pack = reviews.part(indices)
-        fitting = [[place for place in range(len(indices)) if fits(one, pack, place)] for one in conditions]
         untouched = pack.through()
 
         @cache
         def read_untouched(review: int, massive: frozenset[int]) -> np.ndarray:
             return read(untouched.states_of(review), massive, metrics)
 
+        def run_condition(number: int, condition: Condition) -> list[Future]:
+            fitting = [review for review in range(len(indices)) if fits(condition, pack, review)]
+            if not fitting:
+                return []
+            whole = len(fitting) == len(indices)
+            part = pack if whole else pack.part(fitting)
+            before = untouched if whole else part.through()
+            after = before if condition.kind == UNTOUCHED else apply(condition, part, before)
+            damages = damage(before, after, part.token_ids)
+
+            def measure(place: int, review: int) -> None:
+                _refuse_overflow(after, place, condition, part.names[place], identity)
+                massive = (before.massive_of(place) | after.massive_of(place)) - {0}
+                own = read_untouched(review, massive)
+                at = number, indices[review]
+                untouched_values[at] = own
+                values[at] = own if after is before else read(after.states_of(place), massive, metrics)
+                doses[at] = _dose(condition, before, after, place, damages)
+                if further is not None:
+                    further(condition.key, part.names[place], after, place)
+
+            return [beside.submit(measure, place, review) for place, review in enumerate(fitting)]
+
         for number, condition in enumerate(conditions):
-            if fitting[number]:
-                run_condition(number, condition, indices, fitting[number], pack, untouched, read_untouched)
+            pending.append(run_condition(number, condition))
+            settle(_WAITING)
             advance(len(pack.token_ids), condition.key)
 
-    def run_condition(
-        number: int,
-        condition: Condition,
-        indices: range,
-        fitting: Sequence[int],
-        pack: Pack,
-        untouched: Run,
-        read_untouched: Callable[[int, frozenset[int]], np.ndarray],
-    ) -> None:
-        part, before = pack, untouched
-        if len(fitting) < len(indices):
-            part = pack.part(fitting)
-            before = part.through()
-        after = before if condition.kind == UNTOUCHED else apply(condition, part, before)
-        damages = damage(before, after, part.token_ids)
-
-        def measure(place: int, review: int) -> _Found:
-            _refuse_overflow(after, place, condition, part.names[place], identity)
-            massive = (before.massive_of(place) | after.massive_of(place)) - {0}
-            own = read_untouched(review, massive)
-            return _Found(
-                own if after is before else read(after.states_of(place), massive, metrics),
-                own,
-                _dose(condition, before, after, place, damages),
-                None if further is None else further.measure(after, place),
-            )
-
-        tasks = [(indices[review], beside.submit(measure, place, review)) for place, review in enumerate(fitting)]
-        pending.append([(number, review, task) for review, task in tasks])
-        settle(_WAITING)
-
     def settle(most: int) -> None:
-        """Take what was measured, and wait until no more than so many runs are without it."""
-        while pending and (len(pending) > most or all(task.done() for *_, task in pending[0])):
-            for number, review, task in pending.popleft():
-                found = task.result()
-                values[number, review], untouched_values[number, review] = found.values, found.untouched
-                doses[number, review] = found.dose
-                if further is not None:
-                    further.found[conditions[number].key, reviews.names[review]] = found.further
+        """Wait until the reviews of no more than so many runs are still measured."""
+        while pending and (len(pending) > most or all(task.done() for task in pending[0])):
+            for task in pending.popleft():
+                task.result()
 
     with progress(len(conditions) * sum(reviews.lengths), "tokens") as advance, _beside(reviews.model) as beside:
         run_packs(reviews.model.device, reviews.lengths, token_budget, run_pack, shown=False)
@@ -179,7 +138,7 @@ def intervene(
         {"layer": range(shape[2])},
         {"view": views, "metric": measured},
     ).with_columns(value=values.ravel(), untouched=untouched_values.ravel())
-    done = np.array([(number, review) in doses for number, review in np.ndindex(shape[:2])], dtype=bool)
+    done = np.array([place in doses for place in np.ndindex(shape[:2])], dtype=bool)
     table = table.filter(np.repeat(done, shape[2] * shape[3]))
     table = with_origin(table, identity, reviews.model.n_blocks).select(*INTERVENED_SCHEMA)
     return table, _doses_table(doses, conditions, reviews, identity)
@@ -245,22 +204,11 @@ def _doses_table(
     identity: Mapping[str, str],
 ) -> pl.DataFrame:
     """The table of `doses`, by number of the condition and of the review; nulls for what was skipped."""
-    branch_norm = norms_attention(reviews.model)
+    of_all = {"model": identity["model"], "variant": identity["variant"], "branch_norm": norms_attention(reviews.model)}
+    texts = {"review_id": reviews.names, "n_tokens": reviews.lengths}
     rows = [
-        {
-            "model": identity["model"],
-            "variant": identity["variant"],
-            "review_id": name,
-            "condition": condition.key,
-            "kind": condition.kind,
-            "pattern": condition.pattern,
-            "blocks": condition.blocks,
-            "strength": condition.strength,
-            "n_tokens": n_tokens,
-            "branch_norm": branch_norm,
-            **doses.get((number, review), {}),
-        }
+        {**of_all, "condition": condition.key, **asdict(condition), **text, **doses.get((number, review), {})}
         for number, condition in enumerate(conditions)
-        for review, (name, n_tokens) in enumerate(zip(reviews.names, reviews.lengths, strict=True))
+        for review, text in enumerate(pl.DataFrame(texts).iter_rows(named=True))
     ]
     return pl.DataFrame(rows, schema=DOSES_SCHEMA)

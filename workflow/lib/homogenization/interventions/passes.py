@@ -189,6 +189,7 @@ def run(
     lengths: Sequence[int],
     change: Through | None = None,
     blocks: Collection[int] | None = None,
+    *,
     positions: np.ndarray | None = None,
     reads_after: bool = False,
 ) -> Run:

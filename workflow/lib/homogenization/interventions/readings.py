@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 from torch import Tensor
 
-from homogenization.interventions.cells import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
+from homogenization.interventions.conditions import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
 from homogenization.interventions.patterns import quarter
 from homogenization.measures.massive import are_massive
 from homogenization.measures.spectra import singular_values
@@ -92,9 +92,7 @@ def views_of(tokens: Tokens, left: Sequence[int]) -> dict[str, Tokens]:
 def _spectra(tokens: np.ndarray, rows: dict[str, np.ndarray], only_first: bool) -> dict[str, np.ndarray]:
     """Singular values of each view; `only_first` where `without_first` leaves no other token out."""
     shared = singular_values(tokens, ["raw", "raw_without_first", "centred"])
-    alone = {view: _alone(rows[view]) for view in (AFTER_QUARTER, *([] if only_first else [WITHOUT_FIRST]))}
-    return {ALL_TOKENS: shared["raw"], WITHOUT_FIRST: shared["raw_without_first"], CENTRED: shared["centred"], **alone}
-
-
-def _alone(rows: np.ndarray) -> np.ndarray:
-    return singular_values(rows, ["raw"])["raw"] if len(rows) else np.empty(0)
+    spectra = {ALL_TOKENS: shared["raw"], WITHOUT_FIRST: shared["raw_without_first"], CENTRED: shared["centred"]}
+    for view in (AFTER_QUARTER, *([] if only_first else [WITHOUT_FIRST])):
+        spectra[view] = singular_values(rows[view], ["raw"])["raw"] if len(rows[view]) else np.empty(0)
+    return spectra

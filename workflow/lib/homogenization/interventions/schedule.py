@@ -11,8 +11,12 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.interventions import changes
 from homogenization.interventions.conditions import (
     CLIPPED,
+    CONSTANT,
     MASKED,
+    OFFSET,
     POSITIONS,
+    SCALED,
+    SHUFFLED,
     STEERING,
     TEMPLATE,
     TEMPLATES,
@@ -22,10 +26,20 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.passes import Run, run
 from homogenization.interventions.patterns import drawn_place
-from homogenization.interventions.positions import POSITION_IDS, context_of
+from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import PackedModel
 
 MASSIVE_ROUNDS = 8  # times that massive tokens are masked, each time with those that grew massive since
+
+# (tokens of a review, the name of its draws) -> its positions, int64 (tokens,)
+POSITION_IDS: dict[str, Callable[[int, bytes], np.ndarray]] = {
+    OFFSET: lambda n_tokens, draw: np.arange(n_tokens) + 64,
+    CONSTANT: lambda n_tokens, draw: np.zeros(n_tokens, dtype=np.int64),
+    SCALED: lambda n_tokens, draw: np.arange(n_tokens) * 2,
+    SHUFFLED: lambda n_tokens, draw: np.random.default_rng(
+        int.from_bytes(seeded_hash(0, draw.hex(), SHUFFLED))
+    ).permutation(n_tokens),
+}
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +124,7 @@ def fits(condition: Condition, pack: Pack, review: int) -> bool:
     if condition.kind != POSITIONS:
         return True
     ids = POSITION_IDS[condition.pattern](pack.lengths[review], pack.draws[review])
-    return int(ids.max()) < context_of(pack.model)
+    return int(ids.max()) < pack.model.network.config.get_text_config().max_position_embeddings
 
 
 def _masked(which: str, pack: Pack, untouched: Run) -> Run:
@@ -141,3 +155,16 @@ def _masked(which: str, pack: Pack, untouched: Run) -> Run:
         reviews = zip(pack.lengths, pack.draws, strict=True)
         places = [frozenset([drawn_place(1, max(2, length), draw, which)]) for length, draw in reviews]
     return pack.through(changes.masked(places), reads_after=True)
+
+
+def refuse_other_positions(model: PackedModel, name: str) -> None:
+    """Refuse a model whose positions are not rotary.
+
+    Raises:
+        HomogenizationError: it adds learned positions, or none can be told.
+    """
+    if not any("rotary" in type(module).__name__.lower() for module in model.network.modules()):
+        raise HomogenizationError(
+            f"interventions.positions: the model {name} ({model.architecture}) has no rotary positions; positions that "
+            "are learned have no meaning elsewhere. Set 'positions: []', or name the models under interventions.models."
+        )

@@ -1,19 +1,21 @@
 """The job of one model, variant and shard: reviews in every condition, less what an earlier run has computed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import polars as pl
 
 from homogenization.interventions.cache import update_tables
+from homogenization.interventions.changes import Templates
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
-from homogenization.interventions.intervened import Further, check_conditions, intervene
+from homogenization.interventions.intervened import check_conditions, intervene
+from homogenization.interventions.passes import Run
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.schemas import ATTRIBUTION_SCHEMA, SLOPES_SCHEMA
 from homogenization.interventions.slopes import slopes_tables
-from homogenization.interventions.templates import templates_of_reviews
+from homogenization.measures.positional import PositionalSums, template_of
 from homogenization.run.made_by import cache_key
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.states.check import check_against_eager
@@ -44,6 +46,30 @@ def steepest_depths(depth: pl.DataFrame, model: str) -> tuple[float, float] | No
     """
     steepest = depth.filter(model=model, **DEPTH_CELL).filter(pl.col("estimate").is_finite())
     return steepest.select("ci_low", "ci_high").row(0) if len(steepest) else None
+
+
+def templates_of_reviews(sums: pl.DataFrame, ranks: Sequence[int]) -> list[Templates]:
+    """The attention that position alone predicts of each review, from the half of the sample that does not hold it.
+
+    Args:
+        sums: rows of `POSITIONAL_SUMS_SCHEMA` of one model and variant, of all shards.
+        ranks: rank of each review in the sample: even ranks are one half, odd ranks the other.
+
+    Returns:
+        For each review, T (heads, n, n) by index of the block from 0, number of tokens and window.
+
+    Raises:
+        HomogenizationError: when a template is asked for and the other half has no reviews.
+    """
+    of_all = PositionalSums.of_table(sums)
+
+    def templates(half: int) -> Templates:
+        # chunks of the queries of a review follow one another in a block
+        return lru_cache(maxsize=1)(
+            lambda block, n_tokens, window: template_of(of_all, block + 1, n_tokens, half, window)
+        )
+
+    return [templates(1 - rank % 2) for rank in ranks]
 
 
 @dataclass(frozen=True)
@@ -124,7 +150,10 @@ def job_of_shard(
 
 
 def run_new(
-    model: LanguageModel, job: Job, known: Collection[str], further: Further | None = None
+    model: LanguageModel,
+    job: Job,
+    known: Collection[str],
+    further: Callable[[str, str, Run, int], None] | None = None,
 ) -> dict[str, pl.DataFrame]:
     """The tables `metrics` and `doses` of the conditions that are not `known`.
 
@@ -132,13 +161,13 @@ def run_new(
         model: language model, with its head, or encoder.
         job: what it reads.
         known: keys of conditions.
-        further: as in `intervene`; it may hold the untouched run, known or not.
+        further: as in `intervene`; the untouched run is measured, known or not.
     """
     if len(job.reviews.names):
         check_against_eager(model.packed, max(job.reviews.lengths), record_attention=True)
     # doses are measured against the untouched model, whose rows may be there already
     new = [one for one in job.conditions if one.key not in known or one.kind == UNTOUCHED]
-    made = intervene(job.reviews, new, job.metrics, job.identity, job.token_budget, further)
+    made = intervene(job.reviews, new, job.metrics, job.identity, job.token_budget, further=further)
     fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
     return dict(zip(("metrics", "doses"), fresh, strict=True))
 

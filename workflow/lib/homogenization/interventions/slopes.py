@@ -14,8 +14,8 @@ import polars as pl
 import torch
 
 from homogenization.interventions.attribution import attribution_of_review
-from homogenization.interventions.cells import CENTRED, cells
 from homogenization.interventions.changes import sight
+from homogenization.interventions.conditions import CENTRED, cells
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left, views_of
 from homogenization.interventions.recorded import Recorded, RecordedBlock, in_float64, on_host, record
@@ -41,13 +41,16 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
         metrics: names of `DIFFERENTIABLE`.
 
     Returns:
-        float64 (blocks, patterns, cells), cells as in `homogenization.interventions.cells.cells`; NaN where a view has
-        too few tokens.
+        float64 (blocks, patterns, cells), cells as `conditions.cells` has them; NaN where a view has too few tokens.
     """
     tokens = recorded.layers[-1].detach().requires_grad_()
     rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
-    defined = [number for number, (view, _) in enumerate(cells(metrics)) if len(rows[view]) > 1]
-    by_output = [_by_tokens(metric, view, rows[view], tokens) for view, metric in cells(metrics) if len(rows[view]) > 1]
+    defined, by_output = [], []
+    for number, (view, metric) in enumerate(cells(metrics)):
+        if len(rows[view]) > 1:
+            value = DIFFERENTIABLE[metric](rows[view], view == CENTRED)
+            by_output += torch.autograd.grad(value, tokens, retain_graph=True)
+            defined.append(number)
     slopes = np.full((recorded.n_blocks, len(patterns), len(cells(metrics))), np.nan)
 
     def read(block: RecordedBlock, by_weights: list[list[torch.Tensor]]) -> None:
@@ -62,11 +65,6 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     if by_output:
         recorded.backwards(by_output, read)
     return slopes
-
-
-def _by_tokens(metric: str, view: str, rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """The derivative of a metric of a view's rows by the tokens that they are made of."""
-    return torch.autograd.grad(DIFFERENTIABLE[metric](rows, view == CENTRED), tokens, retain_graph=True)[0]
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Checks that a model's files are intact.
 
 A safetensors file has no checksum, so loading it does not reveal a flipped bit. Each file is therefore hashed before it
-is first read, and again after a change (`run.digest_cache`), and compared with its known digest: the hub's cache names
+is first read, and again after a change (`run.regular_files`), and compared with its known digest: the hub's cache names
 each large file by its SHA-256, a model that the workflow built has a list of digests beside it, and any local folder
 may have such a list.
 """
@@ -15,9 +15,9 @@ from pathlib import Path
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.source import ResolvedWeights
 from homogenization.models.weights import HUB_FILES, BuiltWeights
-from homogenization.run.digest_cache import sha256_once
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import gone
+from homogenization.run.regular_files import sha256_once
 
 DIGESTS_FILE = BUILT_FILES["digests"]  # in the format of sha256sum
 _DIGESTS_FILES = (DIGESTS_FILE, "SHA256SUMS")

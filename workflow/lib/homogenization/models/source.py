@@ -180,7 +180,7 @@ number that is finite passes."""
         Raises:
             HomogenizationError: the file can't be had, or differs from its digest.
         """
-        from homogenization.run.files import sha256_of
+        from homogenization.run.regular_files import sha256_of
 
         path, described = self._gguf(scratch)
         try:

@@ -5,7 +5,6 @@
 
 import errno
 import glob
-import hashlib
 import json
 import os
 import shutil
@@ -18,7 +17,6 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.regular_files import open_regular
 from homogenization.run.storage import object_of
 
 _SHARED_MEMORY = Path("/dev/shm")  # holds semaphores of processes
@@ -162,12 +160,6 @@ def read_bytes(path: str | Path) -> bytes:
         raise gone(path) from error
     except IsADirectoryError as error:
         raise damage(path, "a folder and not a file") from error
-
-
-def sha256_of(path: str | Path) -> str:
-    """SHA-256 of a file, as 64 hexadecimal digits."""
-    with open_regular(path) as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def move_aside(path: str | Path) -> Path:

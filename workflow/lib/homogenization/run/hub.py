@@ -6,7 +6,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import damage, sha256_of
+from homogenization.run.files import damage
+from homogenization.run.regular_files import sha256_of
 from homogenization.run.secrets import first_line, hide
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.names.files import ORIGIN_FILE
-from homogenization.run.digest_cache import sha256_once
+from homogenization.run.regular_files import sha256_once
 
 METADATA_KEY = "homogenization"  # what the metadata of a table stand under
 _MARK = "made by "

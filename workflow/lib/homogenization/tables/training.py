@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from homogenization.names.columns import columns
+from homogenization.names.training import LOSSES_SCHEMA
 from homogenization.run.parquet import read_table
-from homogenization.training.schemas import LOSSES_SCHEMA
 
 #: A row for each [trained](training.md) arm, seed and step. A step's own columns are empty after the last.
 TRAINING_SCHEMA = {**columns("arm", "seed"), **LOSSES_SCHEMA}

@@ -7,6 +7,7 @@ that was killed and resumed gives the bits of one that was not, on a CPU with th
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,10 @@ from torch.nn.functional import cross_entropy
 from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
-from homogenization.training.checkpoints import State
 from homogenization.training.networks import Trainable
 from homogenization.training.penalties import (
     METRICS,
     STEEPEST,
-    checked_layers,
     metric_of_batch,
     states_captured,
     steepest_layers,
@@ -49,6 +48,25 @@ def deterministic(threads: int) -> Iterator[None]:
         torch.use_deterministic_algorithms(mode)
 
 
+@dataclass
+class State:
+    """What a step needs to go on as if nothing had happened.
+
+    Attributes:
+        step: number of steps that were made.
+        tensors: parameters and moments by name.
+        start_loss: loss of the first step of the run; None before it.
+        layers: layers of the penalty, found before the first step where the configuration asks for that.
+        rows: what was measured, a row for each step since the last snapshot.
+    """
+
+    step: int
+    tensors: dict[str, torch.Tensor]
+    start_loss: float | None = None
+    layers: list[int] | None = None
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+
 class Loop:
     """A training run between two of its steps.
 
@@ -65,7 +83,8 @@ class Loop:
         texts: Sequence[np.ndarray],
         held_out: Sequence[np.ndarray],
         batches: Batches,
-        state: State | None,
+        *,
+        state: State | None = None,
     ) -> None:
         """Begin with `state`, or at the start of the run where it is None; `texts` and `held_out` are token ids."""
         self.trainable, self.options = trainable, options
@@ -186,7 +205,12 @@ class Loop:
         """The layers of the penalty; the fastest growth of the cosine is that of the held-out texts, for all seeds."""
         n_blocks = len(self.trainable.blocks)
         if layers != STEEPEST:
-            return checked_layers(layers, n_blocks)
+            if beyond := [layer for layer in layers if not 1 <= layer <= n_blocks]:
+                raise HomogenizationError(
+                    f"penalty.layers: {beyond} are no layers of this model, whose {n_blocks} blocks make the layers 1 "
+                    f"to {n_blocks}. Name some of these, or 'steepest'."
+                )
+            return list(layers)
         sums = np.zeros(n_blocks + 1)
         for texts in self._held_out_batches():
             with torch.inference_mode(), states_captured(self.trainable.blocks, range(n_blocks + 1)) as states:

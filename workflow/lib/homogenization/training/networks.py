@@ -52,7 +52,7 @@ class Trainable:
 
 
 def load_trainable(
-    weights: Mapping[str, Any], options: Mapping[str, Any], device: str, gpus: int, seed: int, bos: str = "default"
+    weights: Mapping[str, Any], options: Mapping[str, Any], *, device: str, gpus: int, seed: int, bos: str = "default"
 ) -> Trainable:
     """Load the network that training starts from.
 
@@ -84,16 +84,9 @@ def load_trainable(
             f"max_tokens: {options['max_tokens']} is more than the context of {context} tokens of "
             f"{resolved.description}. Give at most {context} where it is trained."
         )
-    places = placement(device, gpus)
     # eager attention has one way to compute, on every machine
-    network = load_network(
-        AutoModelForCausalLM,
-        folder,
-        options.get("dtype", "float32"),
-        remedy=_WITHOUT_HEAD,
-        attn_implementation="eager",
-        **places,
-    )
+    loading = {"attn_implementation": "eager", "remedy": _WITHOUT_HEAD, **placement(device, gpus)}
+    network = load_network(AutoModelForCausalLM, folder, options.get("dtype", "float32"), **loading)
     network.eval()  # no dropout: a step depends on its texts alone
     blocks = blocks_of(network)
     if options.get("positions") == "none":

@@ -54,21 +54,6 @@ def states_captured(blocks: torch.nn.ModuleList, layers: Sequence[int]) -> Itera
         yield states
 
 
-def checked_layers(layers: Sequence[int], n_blocks: int) -> list[int]:
-    """The layers of a penalty.
-
-    Raises:
-        HomogenizationError: the model has no such layer.
-    """
-    beyond = [layer for layer in layers if not 1 <= layer <= n_blocks]
-    if beyond:
-        raise HomogenizationError(
-            f"penalty.layers: {beyond} are no layers of this model, whose {n_blocks} blocks make the layers 1 to "
-            f"{n_blocks}. Name some of these, or 'steepest'."
-        )
-    return list(layers)
-
-
 def steepest_layers(cosines: Sequence[float]) -> list[int]:
     """The layers around the largest growth of a metric that grow at least half as much, without a gap.
 

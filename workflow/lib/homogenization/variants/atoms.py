@@ -82,19 +82,12 @@ def _of_chunk(text: str, chunk: Chunk, is_first: bool) -> Iterator[Atom]:
 
 def _marks(punctuation: str, side: Literal["open", "close"]) -> Iterator[Atom]:
     """Punctuation before ("open") or behind ("close") a word, as atoms; a run of one kind ("...", "--") is one atom."""
-
-    def nature(character: str) -> str:
-        return "stop" if character in STOPS else "dash" if character in DASHES else "enclosing"
-
-    for kind, run in groupby(punctuation, nature):
-        if kind != "enclosing":
+    for (is_stop, is_dash), run in groupby(punctuation, lambda character: (character in STOPS, character in DASHES)):
+        if is_stop or is_dash:
             yield Atom("".join(run), "mark")
             continue
         for character in run:
-            if character in EVEN:
-                yield Atom(character, side)
-            else:
-                yield Atom(character, "open" if character in _CLOSERS else "close")
+            yield Atom(character, side if character in EVEN else "open" if character in _CLOSERS else "close")
 
 
 def _paired(atoms: list[Atom]) -> list[Atom]:
@@ -107,11 +100,10 @@ def _paired(atoms: list[Atom]) -> list[Atom]:
             continue
         is_loose = atom.text in EVEN and not (atom.clings_left or atom.clings_right)
         if (atom.kind == "close" or is_loose) and any(_belong(opener, atom.text) for opener in +openers):
-            while True:
+            opener = None
+            while opener is None or not _belong(atoms[opener].text, atom.text):
                 opener = waiting.pop()
                 openers[atoms[opener].text] -= 1
-                if _belong(atoms[opener].text, atom.text):
-                    break
             atoms[opener] = replace(atoms[opener], pair=index)
             atoms[index] = replace(atom, kind="close", pair=index)
         elif atom.kind == "open":

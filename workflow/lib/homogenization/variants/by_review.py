@@ -103,12 +103,14 @@ def judge(completion: Completion, task: Review, position: str | None, limits: Ma
     if not words(text):
         return Candidate(text, "empty", finish)
     placements = find_again(task.text, task.phrases, text)
+    terms, found = {phrase.term for phrase in task.phrases}, {placement.phrase for placement in placements}
+    stand = [place for placement in placements if position and (place := placement.position) is not None]
     measured = Candidate(
         text,
         None,
         finish,
-        coverage=_coverage(task.phrases, placements),
-        distance=None if position is None else _distance(placements, DISTANCES[position]),
+        coverage=len(found) / len(terms) if terms else 1.0,
+        distance=sum(map(DISTANCES[position], stand)) / len(stand) if stand else None,
         length_ratio=len(words(text)) / len(words(task.text)),
         placements=tuple(placements),
     )
@@ -153,15 +155,3 @@ def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list
             after = place_in_sentence(rewritten, new_spans[bisect_right(sentence_ends, start)], start, phrase.term)
             placements.append(Placement(phrase.term, phrase.sentence, before, after))
     return placements
-
-
-def _coverage(phrases: Sequence[Phrase], placements: Sequence[Placement]) -> float:
-    """The share of distinct phrases that were found."""
-    distinct = {phrase.term for phrase in phrases}
-    return len({placement.phrase for placement in placements}) / len(distinct) if distinct else 1.0
-
-
-def _distance(placements: Sequence[Placement], distance: Callable[[float], float]) -> float | None:
-    """The mean distance of the placements that have a position; None if each phrase is a whole sentence."""
-    distances = [distance(placement.position) for placement in placements if placement.position is not None]
-    return sum(distances) / len(distances) if distances else None

@@ -12,7 +12,6 @@ from homogenization.corpus.sentences import (
     BRACKETS,
     Chunk,
     chunks,
-    folded,
     is_parsed,
     sentence_spans,
     word_spans,
@@ -110,16 +109,13 @@ class Sentence:
         start, end = touched[0].core_start, touched[-1].core_end
         around = [token for token in self.tokens if token.start < end and start < token.end]
         outside = [t for t in around if not self.tokens[first].start <= t.start < self.tokens[last].end]
-        if any(any(map(str.isalnum, self.text[t.start : t.end])) and not self._clings(t) for t in outside):
-            return None
-        if not _closed(self.text[start:end]):
+        # the rest of a contraction ('s, n't) is taken along by its word
+        clinging = [t for t in outside if self.text[t.start : t.end][:1] in ("'", "’") or t.dep in ("case", "neg")]
+        others = [self.text[t.start : t.end] for t in outside if t not in clinging]
+        if any(any(map(str.isalnum, other)) for other in others) or not _closed(self.text[start:end]):
             return None
         spans = word_spans(self.text, start, end)
         return Phrase(term_of(self.text[start:end]), self.number, spans[0][0], end)
-
-    def _clings(self, token: Token) -> bool:
-        """Whether a token is the rest of a contraction, which the word takes along: 's, n't."""
-        return folded(self.text[token.start : token.end]).startswith("'") or token.dep in ("case", "neg")
 
     def content_phrases(self, ngram_range: tuple[int, int]) -> list[Phrase]:
         """Its noun chunks and names without determiners, pronouns and numbers before the first content word.
@@ -128,13 +124,14 @@ class Sentence:
         words are left out, but no name is cut.
         """
         phrases = {}
+        ends = [t.pos in ("NOUN", "PROPN") or (t.name is not None and t.pos != "PART") for t in self.tokens]
         for kind in ("chunk", "name"):
-            numbered = [(getattr(token, kind), index) for index, token in enumerate(self.tokens)]
-            for number, members in groupby(numbered, lambda pair: pair[0]):
+            numbers = [getattr(token, kind) for token in self.tokens]
+            for number, members in groupby(range(len(numbers)), numbers.__getitem__):
                 if number is None:
                     continue
-                indices = [index for _, index in members]
-                while indices and not self._may_end(indices[-1]):
+                indices = list(members)
+                while indices and not ends[indices[-1]]:
                     indices.pop()
                 phrase = self._shortened(indices, ngram_range)
                 if phrase is not None:
@@ -144,8 +141,10 @@ class Sentence:
     def _shortened(self, indices: list[int], ngram_range: tuple[int, int]) -> Phrase | None:
         """The longest phrase that ends where `indices` end, begins with one of them, and is of an allowed length."""
         for first in indices:
-            name = self.tokens[first].name
-            if not self._may_begin(first) or (name is not None and first and self.tokens[first - 1].name == name):
+            token = self.tokens[first]
+            if token.name is None and (token.pos not in ("NOUN", "PROPN", "ADJ", "VERB") or token.dep == "poss"):
+                continue
+            if token.name is not None and first and self.tokens[first - 1].name == token.name:
                 continue
             phrase = self.phrase(first, indices[-1])
             if phrase and ngram_range[0] <= len(phrase.term.split()) <= ngram_range[1]:
@@ -153,14 +152,6 @@ class Sentence:
                 if literal := literal_phrase(self.text, self.number, run):
                     return literal
         return None
-
-    def _may_begin(self, index: int) -> bool:
-        token = self.tokens[index]
-        return token.name is not None or (token.pos in ("NOUN", "PROPN", "ADJ", "VERB") and token.dep != "poss")
-
-    def _may_end(self, index: int) -> bool:
-        token = self.tokens[index]
-        return token.pos in ("NOUN", "PROPN") or (token.name is not None and token.pos != "PART")
 
     def constituent(self, start: int, end: int) -> Phrase | None:
         """What moves when the words between the characters `start` and `end` move: the largest of `_around`."""

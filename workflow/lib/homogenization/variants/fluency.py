@@ -64,7 +64,7 @@ class Reader:
         return torch.cat(losses).double().cpu().numpy() if losses else np.empty(0)
 
     def loss_per_word(self, text: str) -> float:
-        """The losses of a text, summed, over its number of words, in nats."""
+        """The losses of a text with words, summed, over their number, in nats."""
         return float(self.token_losses(text).sum() / len(words(text)))
 
 
@@ -84,20 +84,15 @@ def load_reader(entry: Mapping[str, Any], gpus: int = 1) -> Reader:
     folder = Path(weights.folder)
     config, tokenizer = load_config(folder), load_tokenizer(folder)
     network = load_network(AutoModelForCausalLM, folder, entry["dtype"], **placement(entry["device"], gpus)).eval()
-    if _sees_ahead(network):
+    with torch.inference_mode():  # an encoder with a head sees another second token when it predicts from the first
+        pairs = (torch.tensor([[3, second]], device=network.device) for second in (4, 5))
+        first, other = (network(input_ids=ids, use_cache=False).logits[0, 0] for ids in pairs)
+    if not torch.allclose(first, other):
         raise HomogenizationError(
             f"fluency: {weights.description} ({config.model_type}) sees the tokens that it is to predict. Name a "
             "causal language model, such as GPT-2 or SmolLM2."
         )
     return Reader(network, tokenizer, context_of(config, tokenizer, folder))
-
-
-def _sees_ahead(network: PreTrainedModel) -> bool:
-    """Whether another second token changes what is predicted from the first, as in an encoder with a head."""
-    with torch.inference_mode():
-        pairs = (torch.tensor([[3, second]], device=network.device) for second in (4, 5))
-        first, other = (network(input_ids=ids, use_cache=False).logits[0, 0] for ids in pairs)
-    return not torch.allclose(first, other)
 
 
 def loss_per_word(reader: Reader, reviews: pl.DataFrame) -> pl.DataFrame:

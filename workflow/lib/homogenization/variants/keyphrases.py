@@ -4,13 +4,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 import polars as pl
 
 from homogenization.corpus.sentences import chunks, sentence_spans
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.phrases import Phrase, literal_phrase
+from homogenization.variants.phrases import Phrase, literal_phrase, overlap
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 
 # (review, its candidate terms with the number of their places) -> the score of each term that may be a key phrase
@@ -55,20 +54,14 @@ def key_phrases(text: str, phrases: Sequence[Phrase], scorer: Scorer, max_phrase
     for phrase in phrases:
         places.setdefault(phrase.term, []).append(phrase)
     scores = scorer(text, Counter({term: len(at) for term, at in places.items()}))
-    chosen: list[tuple[Phrase, float]] = []
-    occupied = np.zeros(len(text), dtype=bool)
-    n_phrases = 0
+    chosen: dict[Phrase, float] = {}
     for term in sorted(scores, key=lambda term: (-scores[term], -len(term.split()), term)):
-        if n_phrases == max_phrases:
+        if len({phrase.term for phrase in chosen}) == max_phrases:
             break
-        free = False
         for place in places[term]:
-            if not occupied[place.start : place.end].any():
-                occupied[place.start : place.end] = True
-                chosen.append((place, float(scores[term])))
-                free = True
-        n_phrases += free
-    return sorted(chosen, key=lambda pair: pair[0].start)
+            if not any(overlap(place, other) for other in chosen):
+                chosen[place] = float(scores[term])
+    return sorted(chosen.items(), key=lambda pair: pair[0].start)
 
 
 def extract_keyphrases(
@@ -88,19 +81,17 @@ def extract_keyphrases(
         (characters of the review's text, end exclusive), in the order of `reviews`, then in reading order.
     """
     parsed = parsed_sentences(reviews, parse)
-    return keyphrase_table(
-        {
-            name: key_phrases(text, content_candidates(text, parsed[name], ngram_range), scorer, max_phrases)
-            for name, text in reviews.select("review_id", "text").iter_rows()
-        }
-    )
+    found = {}
+    for name, text in reviews.select("review_id", "text").iter_rows():
+        content = content_candidates(text, parsed[name], ngram_range)
+        found[name] = key_phrases(text, content, scorer, max_phrases)
+    return keyphrase_table(found)
 
 
 def content_candidates(text: str, sentences: Sequence[Sentence], ngram_range: tuple[int, int]) -> list[Phrase]:
     """Every literal run of a review's words that is one of its content phrases, there or elsewhere in the review."""
-    shortest, longest = ngram_range
-    content = {phrase.term for sentence in sentences for phrase in sentence.content_phrases((shortest, longest))}
-    return [phrase for phrase in candidates(text, (shortest, longest)) if phrase.term in content]
+    content = {phrase.term for sentence in sentences for phrase in sentence.content_phrases(ngram_range)}
+    return [phrase for phrase in candidates(text, ngram_range) if phrase.term in content]
 
 
 def keyphrase_table(keyphrases: Mapping[str, Sequence[tuple[Phrase, float]]]) -> pl.DataFrame:
@@ -108,13 +99,8 @@ def keyphrase_table(keyphrases: Mapping[str, Sequence[tuple[Phrase, float]]]) ->
     n_without = sum(not phrases for phrases in keyphrases.values())
     if n_without:
         few = len(keyphrases) - n_without >= LEAST_SHARE * len(keyphrases)
-        logging.log(
-            logging.INFO if few else logging.WARNING,
-            "%d of %d texts have no key phrase: in their variants nothing moves. %s.",
-            n_without,
-            len(keyphrases),
-            MORE_CHANGE,
-        )
+        told = f"{n_without} of {len(keyphrases)} texts have no key phrase: in their variants nothing moves"
+        logging.log(logging.INFO if few else logging.WARNING, "%s. %s.", told, MORE_CHANGE)
     rows = [
         (name, phrase.term, score, phrase.sentence, phrase.start, phrase.end)
         for name, phrases in keyphrases.items()

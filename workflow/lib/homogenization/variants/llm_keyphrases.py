@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
@@ -23,18 +23,13 @@ class _Answer(Answer):
 KEY_PHRASES_SCHEMA = _Answer.model_json_schema()
 
 
-@dataclass(frozen=True)
-class _Choice:
+class _Choice(NamedTuple):
     """What an answer lists (None: it is malformed), how many of these are not literal, and which are used."""
 
     listed: list[str] | None
     n_dropped: int
     phrases: list[tuple[Phrase, float]]
-
-    @property
-    def reason(self) -> str | None:
-        """Why the model is asked again."""
-        return None if self.phrases else "no phrase"
+    reason: str | None  # why the model is asked again
 
 
 def extract_keyphrases_with_llm(
@@ -61,8 +56,7 @@ def extract_keyphrases_with_llm(
         review without a usable answer has no row; a warning names it.
 
     Raises:
-        HomogenizationError: reviews got no answer (the answers to all other requests are stored first), or no request
-            can succeed.
+        HomogenizationError: as `ask_in_rounds`.
     """
     texts = dict(reviews.select("review_id", "text").iter_rows())
 
@@ -76,7 +70,8 @@ def extract_keyphrases_with_llm(
         literal = candidates(text, ngram_range)
         terms = {phrase.term for phrase in literal}
         n_dropped = sum(term_of(phrase) not in terms for phrase in listed or [])
-        return _Choice(listed, n_dropped, key_phrases(text, literal, ranked_scorer(listed or []), max_phrases))
+        chosen = key_phrases(text, literal, ranked_scorer(listed or []), max_phrases)
+        return _Choice(listed, n_dropped, chosen, None if chosen else "no phrase")
 
     judged = ask_in_rounds(
         author, texts, requests, lambda proposals: [*map(chosen, proposals)], rounds=n_candidates, n_reviews=len(texts)

@@ -40,7 +40,8 @@ def beginnings(sentence: Sentence, phrase: Phrase) -> list[Beginning]:
         spans = word_spans(text)
         if clause or len(spans) > LONGEST:
             text = text[: spans[min(KEPT, len(spans)) - 1][1]]
-        if _STOPS.isdisjoint(text) and is_balanced(text) and _says_something(text):
+        is_stop = len(spans) == 1 and is_stop_word(words(text)[0])  # it, very, too
+        if _STOPS.isdisjoint(text) and is_balanced(text) and not is_stop:
             link = ("by" if token.dep == "dobj" else "be") if is_subject and token.dep in _PREDICATES else ""
             found.setdefault(Beginning(text, link), (rank, _depth(sentence, number), constituent.start))
     return sorted(found, key=found.__getitem__)
@@ -72,12 +73,6 @@ def _stands_free(sentence: Sentence, number: int, phrase: Phrase) -> bool:
         if phrase.start <= above.start < phrase.end:
             return True
     return above.pos in ("VERB", "AUX", "ADJ") and above.dep != "relcl"
-
-
-def _says_something(text: str) -> bool:
-    """Whether a text is more than one stop word (it, very, too)."""
-    of_text = words(text)
-    return len(of_text) > 1 or not all(map(is_stop_word, of_text))
 
 
 def _depth(sentence: Sentence, number: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count, pairwise
 from random import Random
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,6 @@ ROUNDS, SPLIT, JOIN = 3, 0.05, 0.12
 Arrange = Callable[[Layout, Random], list[int]]
 
 
-def _to_front(layout: Layout, random: Random) -> list[int]:
-    return _grouped(layout, 0)
-
-
-def _to_end(layout: Layout, random: Random) -> list[int]:
-    return _grouped(layout, layout.n_others)
-
-
 def _scattered(layout: Layout, random: Random) -> list[int]:
     """Insert each phrase in turn at a random place among words and earlier phrases: all orders are equally likely."""
     order = [-1] * layout.n_others
@@ -90,12 +83,15 @@ def _grouped(layout: Layout, slot: int) -> list[int]:
     return [-1] * slot + list(range(layout.n_phrases)) + [-1] * (layout.n_others - slot)
 
 
-POSITIONS: dict[str, Arrange] = {"front": _to_front, "end": _to_end, "scattered": _scattered}
+POSITIONS: dict[str, Arrange] = {
+    "front": lambda layout, random: _grouped(layout, 0),
+    "end": lambda layout, random: _grouped(layout, layout.n_others),
+    "scattered": _scattered,
+}
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """An order of a sentence: how far its phrases move, and what it costs beside."""
+class _Choice(NamedTuple):
+    """An order of a sentence: how far its phrases move, and what it costs in addition."""
 
     order: list[int]
     moves: float
@@ -119,8 +115,9 @@ def inward(layouts: Sequence[Layout], like: Arrange) -> list[list[int]]:
     ranked = sorted(range(len(layouts)), key=lambda number: len(choices[number]))
     for number in ranked * ROUNDS:
         missing = sum(targets) - sum(choice.moves for choice in chosen) + chosen[number].moves
-        cost = {id(choice): abs(choice.moves - missing) + choice.cost for choice in choices[number]}
-        chosen[number] = min(choices[number], key=lambda choice: cost[id(choice)], default=chosen[number])
+        costs = [abs(choice.moves - missing) + choice.cost for choice in choices[number]]
+        if costs:
+            chosen[number] = choices[number][costs.index(min(costs))]
     return [choice.order for choice in chosen]
 
 

@@ -1,6 +1,5 @@
 """How a sentence is written once its phrases stand in another order: words, marks and capitals."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from homogenization.corpus.sentences import word_spans
@@ -48,11 +47,13 @@ def draft_of(sentence: Sentence, phrases: list[Phrase], splits: frozenset[int]) 
         return Draft([], [], Layout([], []))
     atoms, order, lengths, breaks = [], [], [], set()
     for atom in atoms_of(sentence.text, *sentence.span):
-        number = _owner(atom, phrases)
-        atoms.append(replace(atom, phrase=number if number >= 0 else None))
         if atom.kind != "word":
+            atoms.append(atom)
             continue
-        if number == -1 and atom.span[0] in splits:
+        start, end = atom.span
+        number = next((at for at, phrase in enumerate(phrases) if phrase.start < end and start < phrase.end), -1)
+        atoms.append(replace(atom, phrase=number if number >= 0 else None))
+        if number == -1 and start in splits:
             breaks.add(order.count(-1))
         length = len(word_spans(atom.text))
         if number >= 0 and number in order:
@@ -88,22 +89,19 @@ def rearranged(
     if capitalised:
         first_word = next(index for index, atom in enumerate(result) if atom.kind == "word")
         result[first_word] = with_capital(result[first_word])
-    result = _without_double_stop(result)
+    # the dot of an abbreviation at the end of the sentence is its full stop
+    ahead = [None, *result]
+    result = [
+        atom
+        for atom, before in zip(result, ahead, strict=False)
+        if not (before and atom.text == "." and before.kind == "word" and before.text.endswith("."))
+    ]
     sentence, starts = render(result)
     begins = [
         min(start for atom, start in zip(result, starts, strict=True) if atom.phrase == number)
         for number in range(len(phrases))
     ]
     return sentence, begins
-
-
-def _owner(atom: Atom, phrases: Sequence[Phrase]) -> int:
-    """The number of the phrase that a word belongs to; -1 for none."""
-    if atom.span is not None:
-        for number, phrase in enumerate(phrases):
-            if phrase.start < atom.span[1] and atom.span[0] < phrase.end:
-                return number
-    return -1
 
 
 def _taken_out(atoms: list[Atom], n_phrases: int) -> tuple[list[list[Atom]], list[Atom]]:
@@ -181,12 +179,3 @@ def _gap(rest: list[Atom], slot: int, n_words: int) -> int:
     while rest[gap - 1].kind == "open" or rest[gap - 1].clings_right:
         gap -= 1
     return gap
-
-
-def _without_double_stop(atoms: list[Atom]) -> list[Atom]:
-    """Let the dot of an abbreviation at the end of the sentence be its full stop."""
-    return [
-        atom
-        for index, atom in enumerate(atoms)
-        if not (index and atom.text == "." and atoms[index - 1].kind == "word" and atoms[index - 1].text.endswith("."))
-    ]

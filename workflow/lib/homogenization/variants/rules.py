@@ -21,7 +21,7 @@ from homogenization.variants.phrases import (
     variant_table,
 )
 from homogenization.variants.positions import POSITIONS, inward
-from homogenization.variants.rearrangement import Draft, draft_of, rearranged
+from homogenization.variants.rearrangement import draft_of, rearranged
 
 # what counts a word of difference in length, in the choice of other phrases, against a difference in position, which
 # is at most 1
@@ -64,7 +64,12 @@ def move_by_rules(
         move, in reading order.
     """
     text = sentences[0].text if sentences else ""
-    drafts = _drafts(sentences, moving_phrases(sentences, phrases, which), position)
+    moving = moving_phrases(sentences, phrases, which)
+    of_sentence = [[phrase for phrase in moving if phrase.sentence == number] for number in range(len(sentences))]
+    drafts = [
+        draft_of(sentence, own, sentence.splits() if own and position == "inward" else frozenset())
+        for sentence, own in zip(sentences, of_sentence, strict=True)
+    ]
     layouts = [draft.layout for draft in drafts]
     if position == "inward":
         orders = inward(layouts, POSITIONS[like])
@@ -81,15 +86,6 @@ def move_by_rules(
             after = place_in_sentence(moved, (0, len(moved)), start, phrase.term)
             placements.append(Placement(phrase.term, sentence.number, before, after))
     return " ".join(rewritten), placements
-
-
-def _drafts(sentences: Sequence[Sentence], moving: Sequence[Phrase], position: str) -> list[Draft]:
-    """The drafts of sentences; places within constituents are looked for where a position avoids them."""
-    of_sentence = [[phrase for phrase in moving if phrase.sentence == number] for number in range(len(sentences))]
-    return [
-        draft_of(sentence, own, sentence.splits() if own and position == "inward" else frozenset())
-        for sentence, own in zip(sentences, of_sentence, strict=True)
-    ]
 
 
 def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], which: str) -> list[Phrase]:
@@ -117,8 +113,7 @@ def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], whi
 
 def _places(sentences: Sequence[Sentence], phrases: Sequence[Phrase]) -> list[float]:
     spans = [(sentences[phrase.sentence].span, phrase) for phrase in phrases]
-    text = sentences[0].text if sentences else ""
-    return [place_in_sentence(text, span, phrase.start, phrase.term) or 0.0 for span, phrase in spans]
+    return [place_in_sentence(sentences[0].text, span, phrase.start, phrase.term) or 0.0 for span, phrase in spans]
 
 
 def rewrite_reviews(
@@ -141,24 +136,24 @@ def rewrite_reviews(
         parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them; None for the rewriter "none".
         variant: Name of the variant.
         rewriter: "none" to keep the text, "rules" to move phrases.
-        position: A name in `POSITIONS`, or "inward"; None for the rewriter "none".
-        like: With "inward", the position of which the displacement is matched.
-        phrases: "key" or "other".
-        seed: Seed of the random places.
+        position: As in `move_by_rules`, and in the next lines; None for the rewriter "none".
+        like: See there.
+        phrases: "key" or "other", its `which`.
+        seed: See there.
 
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
     """
     keyphrases_of = phrases_by_review(keyphrases)
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
+    how = {"like": like, "which": phrases, "seed": seed}
     made, n_same = [], 0
     for name, text in reviews.select("review_id", "text").iter_rows():
         key = keyphrases_of.get(name, [])
         if rewriter == "none":
             rewritten, placements = keep_text(text, key)
         else:
-            how = {"like": like, "which": phrases, "seed": seed, "name": name}
-            rewritten, placements = move_by_rules(parsed[name], key, position, **how)
+            rewritten, placements = move_by_rules(parsed[name], key, position, **how, name=name)
         own, others = words(text), words(rewritten)
         n_same += own == others
         if sorted(others) != sorted(own):

@@ -72,7 +72,7 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
             `homogenization.models.weights.resolve_weights`.
 
     Raises:
-        HomogenizationError: weights are not given, not found or damaged.
+        HomogenizationError: the weights are not found or damaged.
     """
     from sentence_transformers import SentenceTransformer
     from sklearn.metrics.pairwise import cosine_similarity
@@ -80,10 +80,6 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     from homogenization.models.digests import verified_digests
     from homogenization.models.weights import resolve_weights
 
-    if weights is None:
-        raise HomogenizationError(
-            "keyphrases: the scorer 'keybert' needs weights under 'keybert', those of a sentence-transformers model."
-        )
     resolved = resolve_weights(weights)
     verified_digests(resolved)
     try:

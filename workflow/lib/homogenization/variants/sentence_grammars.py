@@ -172,7 +172,8 @@ class _Parts:
         own = [escaped(chunk) for chunk in odd if words(chunk)]
         alone = "|".join(escaped(chunk) for chunk in odd if not words(chunk))
         marks = "".join(mark for mark in ",;:" if mark == "," or mark in core)
-        capital = _begins_with_capital(core)
+        letters = [character for character in core if character.isalpha()]
+        capital = bool(letters) and not letters[0].islower()
         self._most = math.ceil(_LONGEST * len(words(core))) + _MORE - len(words(frame.phrase))
         self._behind = f"[{marks}]?" + (f"(?: (?:{alone}))?" if alone else "")
         self.word = f"(?:{'|'.join([plain, *own])})"
@@ -184,7 +185,9 @@ class _Parts:
         self.phrase_first = initial.upper() + rest if cases and capital else self.phrase
         self.own_lead = escaped(self._as_first(frame.lead))
         own = re.findall(rf"(?:^|\s)({'|'.join(DETERMINERS)})\s+{re.escape(frame.phrase)}", core, re.IGNORECASE)
-        determiners = dict.fromkeys([*map(str.lower, own), *([] if _is_name(frame) else ["the"])])
+        # a capital that its place does not give it: a name takes no "the" that it did not have
+        is_name = frame.phrase[0].isupper() and not core.startswith(frame.phrase)
+        determiners = dict.fromkeys([*map(str.lower, own), *([] if is_name else ["the"])])
         begun = [self.phrase_first, *(f"{self._as_first(one)} {self.phrase}" for one in determiners)]
         self.determined_first = f"(?:{'|'.join(begun)})"
         self._determined = f"(?: (?:{'|'.join(determiners)}))?" if determiners else ""
@@ -246,13 +249,3 @@ def _letters(cases: str, excluded: str = "") -> str:
         return "[" + "".join(f"{case}-{'Z' if case == 'A' else 'z'}" for case in cases) + "]"
     others = ascii_lowercase.replace(excluded, "")
     return "[" + "".join(others.upper() if case == "A" else others for case in cases) + "]"
-
-
-def _is_name(frame: Frame) -> bool:
-    """Whether the phrase has a capital that its place does not give it; a name takes no "the" that it did not have."""
-    return frame.phrase[0].isupper() and not frame.core.startswith(frame.phrase)
-
-
-def _begins_with_capital(core: str) -> bool:
-    letters = [character for character in core if character.isalpha()]
-    return bool(letters) and not letters[0].islower()

@@ -2,8 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +31,10 @@ class Encoder:
     model: Any
     tokenizer: Any
     device: str
-
-    @cached_property
-    def _states_by_text(self) -> dict[str, tuple[Any, Any, Any]]:
-        return {}
+    _states_by_text: dict[str, tuple[Any, Any, Any]] = field(default_factory=dict)
 
     def states(self, text: str, keep: bool = False) -> tuple[Any, Any, Any]:
-        """States (1, tokens, width), mask and weights (1, tokens) of the tokens of a text, as bert-score gives them.
-
-        Args:
-            text: text to encode.
-            keep: whether to remember them for further calls with this text.
-        """
+        """States (1, tokens, width), mask and weights (1, tokens) of a text, as bert-score gives them, or kept ones."""
         import torch
 
         states = self._states_by_text.get(text)
@@ -195,18 +186,16 @@ def score_random_pairs(encoder: Encoder, originals: pl.DataFrame, seed: int) -> 
         Columns of `SCORE_SCHEMA`, with other_review_id after review_id; the variant is `RANDOM_PAIRS`. One row for each
         review in the order of `originals`; no row if the shard holds a single review.
     """
-    names = originals["review_id"].to_list()
-    if len(names) < 2:
+    if len(originals) < 2:
         logging.warning("a shard of one review has no random pair")
-        names = []
+        originals = originals.clear()
     texts = dict(originals.select("review_id", "text").iter_rows())
-    others = random_partners(names, seed)
-    scores = bert_scores(encoder, [texts[name] for name in others], [texts[name] for name in names])
-    pairs = pl.DataFrame({"review_id": names}, schema={"review_id": pl.String})
-    table = _scored(pairs.select(pl.lit(RANDOM_PAIRS).alias("variant"), "review_id"), scores)
+    others = random_partners(list(texts), seed)
+    scores = bert_scores(encoder, [texts[name] for name in others], list(texts.values()))
+    table = _scored(originals.select(pl.lit(RANDOM_PAIRS).alias("variant"), "review_id"), scores)
     return table.insert_column(2, pl.Series("other_review_id", others, pl.String))
 
 
 def _scored(reviews: pl.DataFrame, scores: np.ndarray) -> pl.DataFrame:
-    """The columns variant and review_id of `reviews` beside their scores, reviews × (precision, recall, F1)."""
+    """The columns variant and review_id of `reviews` with their scores, reviews × (precision, recall, F1)."""
     return reviews.hstack(pl.DataFrame(scores, schema=["precision", "recall", "f1"])).cast(SCORE_SCHEMA)

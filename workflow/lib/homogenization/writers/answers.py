@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from homogenization.models.built import with_built_weights
 from homogenization.run.errors import HomogenizationError
@@ -25,8 +25,8 @@ class RequestStore:
     parameters with seed and number of the candidate. The file holds the request, the completion and a checksum of both.
     """
 
-    def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
+    def __init__(self, folder: Path):
+        self.folder = folder
 
     def key(self, writer: Writer, request: Request) -> str:
         """Hash of all that determines the answer: 32 hexadecimal digits."""
@@ -128,17 +128,12 @@ class Author:
 
 
 class Judgement(Protocol):
-    """What is made of an answer.
-
-    Attributes:
-        reason: Why it is refused; None if it passes.
-    """
+    """What is made of an answer; `reason` says why it is refused, and is None if it passes."""
 
     reason: str | None
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(NamedTuple):
     """An answer, with its request and what that is about."""
 
     task: Hashable
@@ -189,7 +184,15 @@ def ask_in_rounds(
         waiting = [task for task in waiting if task not in unanswered and not passed(judged[task])]
         if not waiting:
             break
-    _refuse_unanswered(failures, n_reviews)
+    if failures:  # all answers received are in the store by now
+        by_reason: dict[str, list[str]] = {}
+        for name, failure in failures.items():
+            by_reason.setdefault(failure.reason, []).append(name)
+        lines = "\n".join(f"  - {', '.join(names)}: {reason}" for reason, names in by_reason.items())
+        raise HomogenizationError(
+            f"writers: {len(failures)} of {n_reviews} reviews got no answer:\n{lines}\nAll other answers are kept. "
+            "Mend what the reasons name and run the same command again: it asks for the missing ones alone."
+        )
     return judged
 
 
@@ -198,31 +201,13 @@ def passed(judged: Iterable[tuple[Request, Judgement]]) -> list[Any]:
     return [judgement for _, judgement in judged if judgement.reason is None]
 
 
-def _refuse_unanswered(failures: Mapping[str, Failure], n_reviews: int) -> None:
-    """Raise an error if reviews got no answer; all answers received are in the store by then.
-
-    Raises:
-        HomogenizationError: there are failures; the message lists the reviews by reason.
-    """
-    if not failures:
-        return
-    by_reason: dict[str, list[str]] = {}
-    for name, failure in failures.items():
-        by_reason.setdefault(failure.reason, []).append(name)
-    lines = "\n".join(f"  - {', '.join(names)}: {reason}" for reason, names in by_reason.items())
-    raise HomogenizationError(
-        f"writers: {len(failures)} of {n_reviews} reviews got no answer:\n{lines}\nAll other answers are kept. "
-        "Mend what the reasons name and run the same command again: it asks for the missing ones alone."
-    )
-
-
 def make_writer(module: str, entry: Mapping[str, Any], seed: int, **means: Any) -> Writer:
     """Make the writer that `entry` of `writers` describes.
 
     Args:
-        module: Name of the backend's module, such as "writers.local"; it has a function `make_writer(entry, seed)`.
-        entry: Entry of `writers`: backend, temperature, top_p, max_new_tokens, structured_output, and the backend's
-            own keys.
+        module: Name of the backend's module, such as "writers.local", so that a job reaches its own backend alone; it
+            has a function `make_writer(entry, seed)`.
+        entry: Entry of `writers`.
         seed: Seed of all random numbers; see `request_seed`.
         means: Settings of the job on which no answer depends: gpus, connections, timeout_seconds, max_retries.
             A backend ignores those that it does not know.
@@ -240,9 +225,6 @@ def make_author(job: Any, results: Path) -> Author:
         job: What the script of the job gets: parameters module, writer, prompt and seed; the resources that are means;
             and the files of weights that the workflow has built.
         results: The folder of results.
-
-    Raises:
-        HomogenizationError: as `make_writer`.
     """
     means = {name: job.resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
     entry = with_built_weights(job.params.writer, job.input.get("weights", []))

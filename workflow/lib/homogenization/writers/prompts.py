@@ -4,18 +4,17 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import Section
 from homogenization.run.yaml_files import read_yaml
 
 PLACEHOLDERS = ("review", "phrases", "max_phrases", "sentence", "phrase")
 
 
-class _Prompt(BaseModel):
+class _Prompt(Section):
     """The keys of a prompt file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     version: int = Field(ge=1)
     system: str
@@ -38,10 +37,8 @@ class _Prompt(BaseModel):
     def names_the_text(cls, text: str) -> str:
         """Refuse a text without $review, or $sentence and $phrase."""
         if unit_of({"user": text}) is None:
-            raise ValueError(
-                "lacks $review, where the text of the review goes; or $sentence and $phrase, in a prompt for "
-                "single sentences"
-            )
+            cure = "where the text of the review goes; or $sentence and $phrase, in a prompt for single sentences"
+            raise ValueError(f"lacks $review, {cure}")
         return text
 
 
