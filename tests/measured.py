@@ -1,5 +1,7 @@
 """Measures by the definitions; and those of three made-up reviews of a model of two blocks, as the files of a job."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 from hypothesis import strategies as st
@@ -11,6 +13,22 @@ from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
 from homogenization.run.parquet import write_table
 
 REVIEWS = ("a", "b", "c")
+
+
+def store_of(layers, lengths, final_norm=None):
+    """A store of reviews of these lengths, as measures read it: states (tokens, width) by layer, and of a last norm."""
+    return SimpleNamespace(
+        attributes={"model": "m", "variant": "front", "shard": "001"},
+        review_ids=list("abcdef"[: len(lengths)]),
+        review_offsets=np.cumsum([0, *lengths]),
+        token_ids=np.arange(7, 7 + sum(lengths)),
+        n_blocks=max(layers),
+        layers=sorted(layers),
+        residual_stream=lambda layer, tokens=slice(None): layers[layer][tokens],
+        final_norm=lambda tokens=slice(None): None if final_norm is None else final_norm[tokens],
+    )
+
+
 PLACES = (("residual_stream", 0), ("residual_stream", 2), ("final_norm", 2))
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from homogenization.run.job import job
-from homogenization.models.carried import carry_weights
+from homogenization.models.saving import carry_weights
 
 with job(snakemake):
     carry_weights(snakemake.params.weights, snakemake.input.files, Path(snakemake.output.files[0]).parent)

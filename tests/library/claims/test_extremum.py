@@ -94,6 +94,11 @@ def test_verdicts_are_by_size(planted, of, criterion, verdict):
     assert np.isfinite(row["depth_range"]) == (of == "prominence")
 
 
+@pytest.fixture(scope="module")
+def rising():
+    return evidence(metric_rows(np.arange(N_BLOCKS + 1) + noise(3, 0.01)))
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -103,9 +108,8 @@ def test_verdicts_are_by_size(planted, of, criterion, verdict):
         ({"view": "centred"}, f"no view 'centred' of {MEV}"),
     ],
 )
-def test_what_is_lacking_is_named(changes, reason):
-    rising = metric_rows(np.arange(N_BLOCKS + 1) + noise(3, 0.01))
-    row = judged_row(evidence(rising), extremum=peak(**changes), above=0)
+def test_what_is_lacking_is_named(rising, changes, reason):
+    row = judged_row(rising, extremum=peak(**changes), above=0)
     assert row["verdict"] == NOT_TESTED
     assert reason in row["reason"]
 

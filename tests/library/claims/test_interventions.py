@@ -90,6 +90,11 @@ def test_a_kind_without_strengths_needs_none():
     assert measure(claim, "m", evidence_with({masked: np.full(N, -0.3)}))["estimate"] == pytest.approx(-0.3)
 
 
+@pytest.fixture(scope="module")
+def first_and_uniform():
+    return evidence_with(*curves({"first": 0.5, "uniform": 0.2}, {"first": 4.1, "uniform": 1.0}, N))
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
@@ -106,9 +111,8 @@ def test_a_kind_without_strengths_needs_none():
         ({"minus": "uniform", "at": "kl", "strength": 0.4}, "KL of 'uniform' reaches 0.16 nats, that of 'first' is"),
     ],
 )
-def test_what_the_study_lacks_is_not_tested(keys, said):
-    evidence = evidence_with(*curves({"first": 0.5, "uniform": 0.2}, {"first": 4.1, "uniform": 1.0}, N))
-    (row,) = judged([claim_on(**keys)], evidence).iter_rows(named=True)
+def test_what_the_study_lacks_is_not_tested(first_and_uniform, keys, said):
+    (row,) = judged([claim_on(**keys)], first_and_uniform).iter_rows(named=True)
     assert (row["verdict"], said in row["reason"]) == (NOT_TESTED, True), row["reason"]
 
 

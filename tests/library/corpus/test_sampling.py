@@ -55,19 +55,21 @@ def test_length_bounds_hold():
     assert all(name.startswith("x") for name in sample["review_id"])
 
 
-def test_a_label_that_runs_out_is_named_with_what_there_is():
-    clean = pl.concat([corpus(3, ["neg"]), corpus(9, ["pos"])])
-    said = r"'neg': 3 of 4 wanted, label 'pos': 9 of 4 wanted.*label_column: null"
+FEW = pl.concat([corpus(3, ["neg"]), corpus(9, ["pos"])])
+
+
+@pytest.mark.parametrize(
+    ("clean", "stop", "options", "said"),
+    [
+        (FEW, 8, {}, r"'neg': 3 of 4 wanted, label 'pos': 9 of 4 wanted.*label_column: null"),
+        (corpus(5), 5, {"balance": False, "min_words": 200}, "5 reviews are wanted, but only 0 of 200 to any number"),
+        (corpus(5), 5, {"min_words": 200}, r"'neg': 0 of 3 wanted, label 'pos': 0 of 2"),
+    ],
+)
+def test_too_few_reviews_are_counted_by_label(clean, stop, options, said):
     with pytest.raises(HomogenizationError, match=said):
-        sample_reviews(clean, 0, 0, 8)
-    assert len(sample_reviews(clean, 0, 0, 8, balance=False)) == 8
-
-
-def test_too_few_reviews_of_the_length_are_counted():
-    with pytest.raises(HomogenizationError, match=r"5 reviews are wanted, but only 0 of 200 to any number"):
-        sample_reviews(corpus(5), 0, 0, 5, balance=False, min_words=200)
-    with pytest.raises(HomogenizationError, match=r"'neg': 0 of 3 wanted, label 'pos': 0 of 2"):
-        sample_reviews(corpus(5), 0, 0, 5, min_words=200)
+        sample_reviews(clean, 0, 0, stop, **options)
+    assert len(sample_reviews(FEW, 0, 0, 8, balance=False)) == 8
 
 
 def test_ranks_are_those_of_the_hashes():

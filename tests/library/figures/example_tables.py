@@ -11,7 +11,7 @@ import polars as pl
 from drawings import VARIANTS, N
 from homogenization.figures.lines import FIRST_TOKEN_METRICS
 from homogenization.figures.shown import names_of
-from homogenization.measures.position_cells import CAUSAL_CELLS, DICTIONARY
+from homogenization.measures.positional import CAUSAL_CELLS, DICTIONARY
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.tables.catalogue import TABLES
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from drawings import MODELS, VARIANTS, N, line, named, texts
-from homogenization.measures.position_cells import CELLS, DICTIONARY
+from homogenization.measures.positional import CELLS, DICTIONARY
 from library.figures.example_tables import attention_table, templates_table
 from library.figures.examples import drawn, figure_of, sinks_table
 

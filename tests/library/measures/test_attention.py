@@ -18,7 +18,7 @@ from homogenization.measures.attention import (
     position_bins,
     uniform_attention,
 )
-from homogenization.measures.position_cells import seen_keys
+from homogenization.measures.positional import seen_keys
 from homogenization.measures.reviews import measured
 from homogenization.measures.sinks import attention_excess
 from homogenization.metrics.attention import ATTENTION_METRICS

@@ -10,8 +10,7 @@ from homogenization.measures.geometry import GEOMETRY_SCHEMA, Geometry, token_ge
 from homogenization.measures.reviews import measured
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.tables.metrics import registered_values
-
-IDENTITY = {"model": "m", "variant": "front"}
+from measured import store_of
 
 
 def metric(name, geometry, view="all_tokens", n_tokens=None):
@@ -116,26 +115,13 @@ def test_zero_tokens_have_no_direction():
 
 
 def test_table():
-    class Store:
-        attributes = IDENTITY
-        n_blocks = 1
-        review_ids = ("a", "b")
-        review_offsets = np.array([0, 2, 5])
-        token_ids = np.array([7, 8, 9, 7, 7])
-        layers = (0,)
-
-        def residual_stream(self, layer, tokens):
-            return np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)[tokens]
-
-        def final_norm(self, tokens):
-            return None
-
-    (table,) = measured(Geometry(Store(), n_bins=10))
+    states = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+    (table,) = measured(Geometry(store_of({0: states}, [2, 3]), n_bins=10))
     assert dict(table.schema) == GEOMETRY_SCHEMA
     assert table["n_tokens"].to_list() == [2, 3]
     assert table["first_token"].to_list() == [7, 9]
     assert table["cosine_histogram"].list.len().to_list() == [10, 10]
-    expected = token_geometry(Store().residual_stream(0, slice(2, 5)), 10)
+    expected = token_geometry(states[2:], 10)
     assert table["cosine_std"][1] == expected["cosine_std"]
 
 

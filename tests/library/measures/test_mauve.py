@@ -30,6 +30,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.network import packed_model
 from homogenization.states.store import open_store
+from measured import store_of
 from tiny_models import CONFIGS, network
 
 PUBLISHED = sys.modules["mauve.compute_mauve"]
@@ -140,20 +141,15 @@ def test_too_few_tokens():
         draw_halves(39, None, 0)
 
 
-class Store:
-    """Layers 0 and 1 are one sample; layer 2 is another."""
-
-    attributes = IDENTITY
-    n_blocks = 2
-    layers = (0, 1, 2)
-    review_offsets = np.array([0, 200, 400])
-
-    def residual_stream(self, layer, tokens):
-        return sample(400, seed=0, shift=9.0 if layer == 2 else 0.0)[tokens] * 5
+def measured_of(layers, n_tokens=150, seeds=(3, 4)):
+    """The table of samples of 400 tokens, each layer shifted by so much."""
+    states = {layer: sample(400, shift=shift) * 5 for layer, shift in layers.items()}
+    (table,) = measured(Mauve(store_of(states, [200, 200]), n_tokens, seeds))
+    return table
 
 
 def test_table():
-    (table,) = measured(Mauve(Store(), n_tokens=150, seeds=[3, 4]))
+    table = measured_of({0: 0.0, 1: 0.0, 2: 9.0})
     assert dict(table.schema) == MAUVE_SCHEMA
     assert set(table.select("layer_from", "layer_to", "kind").rows()) == {
         (0, 0, "null"),
@@ -174,23 +170,13 @@ def test_table():
 
 
 def test_layers_that_do_not_follow_one_another_are_not_compared():
-    class SomeLayers(Store):
-        layers = (0, 2, 3)
-
-    (table,) = measured(Mauve(SomeLayers(), n_tokens=150, seeds=[3, 4]))
-    pairs = table.select("layer_from", "layer_to", "kind")
+    pairs = measured_of({0: 0.0, 2: 0.0, 3: 9.0}).select("layer_from", "layer_to", "kind")
     assert set(pairs.rows()) == {(0, 0, "null"), (2, 2, "null"), (2, 3, "consecutive"), (3, 3, "null")}
 
 
 def test_states_that_are_not_finite_are_refused():
-    class Overflown(Store):
-        def residual_stream(self, layer, tokens):
-            states = super().residual_stream(layer, tokens)
-            states[:, 0] = np.nan
-            return states
-
     with pytest.raises(HomogenizationError, match="layer 0: states that are not finite"):
-        measured(Mauve(Overflown(), n_tokens=None, seeds=[0]))
+        measured_of({0: np.nan, 1: 0.0}, n_tokens=None)
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homogenization.measures.position_cells import CAUSAL_CELLS, CELLS, DICTIONARY, dictionary_templates, seen_keys
-from homogenization.measures.positional import HEAD_SUMS, KEYS, PositionalSums, template_of
+from homogenization.measures.positional import (
+    CAUSAL_CELLS,
+    CELLS,
+    DICTIONARY,
+    HEAD_SUMS,
+    KEYS,
+    PositionalSums,
+    dictionary_templates,
+    seen_keys,
+    template_of,
+)
 from homogenization.measures.positional_pass import add_attention, positional_sums
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import AttentionMap

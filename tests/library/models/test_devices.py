@@ -1,26 +1,20 @@
 """Weights that are spread out by accelerate: the same numbers, whatever lies where."""
 
+from dataclasses import replace
+
 import numpy as np
-import polars as pl
 import pytest
 import torch
 from accelerate import dispatch_model
-from transformers import AutoModel, PreTrainedTokenizerFast
+from transformers import AutoModel
 
-from conftest import ROOT
+from extracted import EMBEDDED, read, run, tiny
 from homogenization.models.devices import choose_device, is_of_device, placement, ran_out_of_memory
 from homogenization.models.loading import load_network
-from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.extraction import extract
-from homogenization.states.long_texts import Texts
-from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model
-from homogenization.states.reading import Reading
-from homogenization.states.store import open_store
 from tiny_models import CONFIGS, network
 
-TEXTS = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].head(6).to_list()
 # the whole of the last block and parts of others lie on the disk, and come to work one after the other
 PLACES = {
     "llama": {"embed_tokens": "disk", "layers.0": "cpu", "layers.1": "disk", "layers.2": "disk"},
@@ -31,12 +25,9 @@ REST = {"llama": ("norm", "rotary_emb"), "gemma2": ("norm", "rotary_emb"), "bert
 
 
 def extracted(made, path, record_attention):
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=train_tokenizer(TEXTS, 300), bos_token="<s>")
-    model = LanguageModel(packed_model(made), tokenizer, 64, "default", {"dtype": "float32"})
-    extract(Reading(model, Texts(list("abcdef"), TEXTS), {}, 150, record_attention=record_attention), path, 100)
-    with open_store(path) as store:
-        states = np.stack([store.residual_stream(layer) for layer in store.layers])
-        return states, store.final_norm(), store.attention_received()
+    model = replace(tiny(CONFIGS["llama"]), packed=packed_model(made))
+    run(model, EMBEDDED[:6], path, 150, record_attention, chunk_tokens=100)
+    return read(path)
 
 
 @pytest.mark.parametrize("record_attention", [True, False])

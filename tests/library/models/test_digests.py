@@ -1,13 +1,16 @@
 """Whether weights are whole: their digests, and what becomes of files that differ from them."""
 
 import os
+import shutil
 import subprocess
 from hashlib import sha256
 
 import huggingface_hub
 import pytest
 
-from homogenization.models.digests import combined_digest, verified_digests
+from homogenization.models.built import with_built_weights
+from homogenization.models.digests import combined_digest, list_digests, verified_digests
+from homogenization.models.saving import carry_weights
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 
@@ -139,3 +142,25 @@ def test_a_hub_model_is_compared_with_the_names_of_its_files(hub_cache):
     assert not os.path.lexists(hub_cache / "model-1.safetensors"), "so that the client fetches it"
     assert not blob.exists()
     assert blob.with_name(f"{blob.name}.damaged").exists(), "nothing is lost"
+
+
+def test_copies_for_other_machines_have_their_origin_and_are_checked_where_they_are_read(shards, tmp_path):
+    files, there = sorted(shards.iterdir()), tmp_path / "there"
+    weights = {"path": str(shards)}
+    carry_weights(weights, list(map(str, files)), there)
+    shutil.rmtree(shards)
+    copied = [str(there / name) for name in (*(file.name for file in files), "origin.txt", "weights.sha256")]
+    resolved = resolve_weights(with_built_weights({"weights": weights}, copied)["weights"])
+    assert resolved.description == f"the local folder {shards}"
+    assert verified_digests(resolved) == {name: digest(content) for name, content in CONTENT.items()}
+    flip(there / "model-1.safetensors")
+    with pytest.raises(HomogenizationError, match="damaged"):
+        verified_digests(resolved)
+
+
+def test_a_damaged_model_is_not_carried(shards, tmp_path):
+    list_digests(shards, CONTENT)
+    flip(shards / "model-1.safetensors")
+    with pytest.raises(HomogenizationError, match="SHA-256"):
+        carry_weights({"path": str(shards)}, [str(shards / "model-1.safetensors")], tmp_path / "there")
+    assert not (tmp_path / "there").exists()

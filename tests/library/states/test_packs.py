@@ -19,11 +19,3 @@ def test_no_pack_could_have_taken_the_next_review(lengths, budget):
     packs = pack_reviews(lengths, budget)
     for pack, following in pairwise(packs):
         assert sum(lengths[index] for index in pack) + lengths[following.start] > budget
-
-
-def test_a_review_longer_than_the_budget_makes_its_own_pack():
-    assert pack_reviews([3, 20, 4, 5], 10) == [range(0, 1), range(1, 2), range(2, 4)]
-
-
-def test_no_reviews_make_no_packs():
-    assert pack_reviews([], 10) == []

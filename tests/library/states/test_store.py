@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as st_numpy
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
-from homogenization.states.stream import Block, StoreShape, stream
+from homogenization.states.stream import Block, StoreShape
 from homogenization.states.writer import written_store
 from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, contents_of, tokens_of, write
 
@@ -136,18 +136,6 @@ def test_tokens_are_read_by_slice_or_number(tmp_path, states, dtype):
         for chosen in (slice(5, 19), slice(3, 3), np.array([20, 0, 7, 7, 8]), np.array([], dtype=np.int64)):
             np.testing.assert_array_equal(store.residual_stream(1, chosen), store.residual_stream(1)[chosen])
             np.testing.assert_array_equal(store.final_norm(chosen), store.final_norm()[chosen])
-
-
-def test_layers_may_be_left_out(tmp_path, states):
-    shape = StoreShape(N_BLOCKS, 4, True, (4, None), False, False, (0, 2))
-    with written_store(tmp_path / "s.zarr.zip", contents_of(shape), 8) as writer:
-        for layer in (0, 2):
-            writer.add(Block(RESIDUAL_STREAM, layer, 0, torch.as_tensor(states[layer])))
-    with open_store(tmp_path / "s.zarr.zip") as store:
-        assert (store.layers, store.n_blocks) == ([0, 2], 2)
-        np.testing.assert_array_equal(store.residual_stream(2), states[2])
-        found = [(place["point"], place["layer"]) for block in stream(store) for place, _ in block.reviews(store)]
-    assert found == [("residual_stream", 0), ("residual_stream", 2)]
 
 
 @given(pieces=st.lists(st.integers(1, 9), min_size=1, max_size=6), back=st.integers(0, 12), n_threads=st.integers(0, 2))

@@ -1,15 +1,12 @@
 """What tests of statistics share: rows of the tables that statistics read, and the script that writes their tables."""
 
-import runpy
 from functools import wraps
 from itertools import permutations
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 from scipy import stats
-from snakemake.iocontainers import Namedlist
 
 from examples import example_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
@@ -23,7 +20,7 @@ from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
-from script import files_of
+from script import run_script
 
 WORKFLOW = Path(__file__).parents[3] / "workflow"
 SCRIPT = WORKFLOW / "scripts" / "tabulate.py"
@@ -148,15 +145,8 @@ def mean_cosine(tokens):
 
 def run_tabulate(folder, module, inputs, outputs, **params):
     """Run the script of the tables of statistics in `folder`, as a rule with these inputs, outputs and parameters."""
-    snakemake = SimpleNamespace(
-        rule="a_rule",
-        input=files_of(inputs),
-        output=Namedlist(outputs),
-        params=Namedlist(fromdict={"code": "hash", "module": module, **params}),
-        log=[str(folder / "log")],
-        threads=1,
-    )
-    runpy.run_path(str(SCRIPT), init_globals={"snakemake": snakemake})
+    named = {f"output_{number}": str(path) for number, path in enumerate(outputs)}
+    run_script("tabulate", folder / "log", inputs, named, {"code": "hash", "module": module, **params})
 
 
 def assert_mean_of(found, values):

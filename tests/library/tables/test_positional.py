@@ -6,8 +6,7 @@ import pytest
 import torch
 from scipy.optimize import nnls
 
-from homogenization.measures.position_cells import DICTIONARY, dictionary_templates, seen_keys
-from homogenization.measures.positional import PositionalSums
+from homogenization.measures.positional import DICTIONARY, PositionalSums, dictionary_templates, seen_keys
 from homogenization.measures.positional_pass import add_attention
 from homogenization.run.parquet import write_table
 from homogenization.states.attention import AttentionMap

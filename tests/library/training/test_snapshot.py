@@ -167,7 +167,7 @@ def test_twins_differ_in_positions_alone(architecture, reviews, tmp_path):
     tensors, moved = {}, {}
     for positions in ("own", "none"):
         folder = tmp_path / positions
-        build_random_model(architecture, 0, reviews[0]["text"].to_list(), 300, folder, positions, head=True)
+        build_random_model(architecture, 0, reviews[0]["text"].to_list(), 300, folder, positions=positions, head=True)
         tensors[positions] = load_file(folder / "model.safetensors")
         entry = {"weights": {"built": str(folder)}, "device": "cpu", "bos": "default"}
         train(folder / "6", entry, reviews, positions=positions)
@@ -183,4 +183,4 @@ def test_twins_differ_in_positions_alone(architecture, reviews, tmp_path):
 
 def test_positions_that_cannot_be_left_out_are_named(reviews, tmp_path):
     with pytest.raises(HomogenizationError, match="not possible in the architecture llama"):
-        build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, tmp_path, "none", head=True)
+        build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, tmp_path, positions="none", head=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,6 @@ _OF_REVIEWS = ("effect_size", *(f"{name}{end}" for name in CHECKS for end in END
 # What a statistic finds: columns of the table `claims`, at least `estimate`, `ci_low`, `ci_high` and `n_reviews`; an
 # `effect_size` where the estimate is a mean over reviews. Those that it lacks are NaN.
 Found = dict[str, Any]
-# indices of reviews -> a function of their weights (draws, reviews), (draws,)
-OfReviews = Callable[[np.ndarray], Callable[[np.ndarray], np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -188,16 +186,22 @@ class Evidence:
         low, high = (end.item() for end in mean_interval(values, self.confidence))
         return {**estimated((float(values.mean()), low, high)), "n_reviews": len(values), "unit": unit}
 
-    def over_reviews(self, make: OfReviews, n: int) -> Found:
-        """A statistic of `n` reviews that is no mean, with its percentile interval and its check `KEPT`."""
+    def over_reviews(self, statistic: Callable[..., np.ndarray], *values: np.ndarray) -> Found:
+        """A statistic over reviews that is no mean, with its percentile interval and its check `KEPT`.
 
-        def interval(rows: np.ndarray) -> tuple[float, float, float]:
-            return resampled(make(rows), self.weights(len(rows)), self.confidence)
+        Args:
+            statistic: a function of `values` of reviews and of their weights (draws, n); (draws,).
+            values: arrays (n, ...), a row for each review.
+        """
 
+        def of(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+            return partial(statistic, *(array[rows] for array in values))
+
+        n = len(values[0])
         every = np.arange(n)
-        stay = _least_influential(make(every), n)
-        kept = ends_of(KEPT, interval(stay)) if len(stay) < n else {}
-        return {**estimated(interval(every)), **kept, "n_reviews": n}
+        stay = _least_influential(of(every), n)
+        whole, less = (resampled(of(rows), self.weights(len(rows)), self.confidence) for rows in (every, stay))
+        return {**estimated(whole), **(ends_of(KEPT, less) if len(stay) < n else {}), "n_reviews": n}
 
 
 # most claims of a study are about the same number of reviews, or about those without the most influential

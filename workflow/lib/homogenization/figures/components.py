@@ -13,7 +13,7 @@ from homogenization.figures.shown import Shown, Tables, count_in_words, named_in
 from homogenization.figures.style import ALIKE, DARK, FINE, GREY, QUARTERS, STRONG, ZERO
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import counted, short_number
-from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+from homogenization.metrics.registry import ALL_TOKENS, view_without_first
 from homogenization.names.variants import ORIGINAL
 from homogenization.tables.over_reviews import summarise
 
@@ -65,7 +65,7 @@ def components(tables: Tables, shown: Shown) -> Figure:
     panels = Panels((("model", "variant"), columns), (("metric", "view"), rows), height=height, most_columns=3)
     for ((metric, view), (model, variant)), axes in panels.axes.items():
         of_panel = {"metric": metric, "view": view, "model": model, "variant": variant}
-        others = overall.filter(**of_panel | {"view": _without_first(view)})
+        others = overall.filter(**of_panel | {"view": view_without_first(view)})
         _draw_panel(axes, by_quarter.filter(**of_panel), overall.filter(**of_panel), others, components)
         if variant not in enough:
             mark_empty(axes, f"{count_in_words(n_reviews[variant])},\nat least {needed} are needed")
@@ -101,14 +101,9 @@ def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
     away from each other by construction: the mean of their cosines is not drawn.
     """
     pairs = table.select("metric", "view").unique().rows()
-    beside = {(metric, _without_first(view)) for metric, view in pairs}
+    beside = {(metric, view_without_first(view)) for metric, view in pairs}
     drawn = [(metric, view) for metric, view in pairs if metric != "cosine_anisotropy" or "centred" not in view]
     return sorted(set(drawn) - beside, key=lambda row: (row[0], "centred" in row[1], row[1]))
-
-
-def _without_first(view: str) -> str:
-    """The view that leaves out the first token and is else as `view`."""
-    return WITHOUT_FIRST if view == ALL_TOKENS else f"{view}_{WITHOUT_FIRST}"
 
 
 def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

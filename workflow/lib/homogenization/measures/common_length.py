@@ -6,7 +6,6 @@ the first token; the view decides whether it counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -16,13 +15,11 @@ import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.measures.geometry import GEOMETRY_SCHEMA, Geometry
-from homogenization.measures.reviews import OfReview, ReviewMeasure
+from homogenization.measures.reviews import OfReview, ReviewMeasure, measured_table
 from homogenization.measures.spectra import SPECTRA_SCHEMA, Spectra
 from homogenization.measures.views import TokenGram
+from homogenization.names.columns import columns
 from homogenization.states.stream import TokenStates
-
-_SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
-_DRAW = {"review_id": pl.String, "draw": pl.Int32}
 
 
 def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, seed: int) -> np.ndarray:
@@ -42,18 +39,6 @@ def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, 
     return np.concatenate([[0], np.sort(others) + 1])
 
 
-@dataclass(frozen=True)
-class _Subsets:
-    """Random subsets of the reviews of some states, as reviews whose states nobody reads: `TokenStates`."""
-
-    attributes: Mapping[str, Any]
-    n_blocks: int
-    layers: Sequence[int]
-    review_ids: Sequence[str]
-    review_offsets: np.ndarray
-    token_ids: np.ndarray
-
-
 class CommonLength(ReviewMeasure):
     """Singular values and geometry of `draws` subsets of `n_tokens` tokens of each review that has so many: two tables.
 
@@ -61,53 +46,37 @@ class CommonLength(ReviewMeasure):
     """
 
     schemas = tuple(
-        {"model": pl.String, "variant": pl.String} | _DRAW | schema for schema in (SPECTRA_SCHEMA, GEOMETRY_SCHEMA)
+        {**columns("model", "variant", "review_id"), "draw": pl.Int32} | schema
+        for schema in (SPECTRA_SCHEMA, GEOMETRY_SCHEMA)
     )
 
     def __init__(self, states: TokenStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]) -> None:
-        self.states = states
-        self.subsets: dict[str, list[np.ndarray]] = {}
-        names, first = [], []
-        for review_id, start, length in zip(
-            states.review_ids, states.review_offsets[:-1], np.diff(states.review_offsets).tolist(), strict=True
-        ):
-            if length >= n_tokens:
-                names += [f"{review_id}{_SEPARATOR}{draw}" for draw in range(draws)]
-                first += [start] * draws
-                self.subsets[review_id] = [
-                    drawn_positions(review_id, length, n_tokens, draw, seed) for draw in range(draws)
-                ]
-        # the first token is the first of each subset; no other is asked for
-        token_ids = np.repeat(states.token_ids[np.array(first, dtype=np.int64)], n_tokens)
-        offsets = np.arange(len(names) + 1, dtype=np.int64) * n_tokens
-        subsets = _Subsets(states.attributes, states.n_blocks, states.layers, names, offsets, token_ids)
-        self._parts = Spectra(subsets, views), Geometry(subsets)
+        self.states, self._parts = states, (Spectra(states, views), Geometry(states))
+        self.subsets = {
+            review_id: [drawn_positions(review_id, length, n_tokens, draw, seed) for draw in range(draws)]
+            for review_id, length in zip(states.review_ids, np.diff(states.review_offsets).tolist(), strict=True)
+            if length >= n_tokens
+        }
         print(f"{len(self.subsets)} of {len(states.review_ids)} reviews have at least {n_tokens} tokens", flush=True)
 
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
-        """What both measures find in each subset of one review; None for a review that is too short."""
+        """The rows of both measures for each subset of one review; None for a review that is too short."""
         subsets = []
         for draw, positions in enumerate(self.subsets.get(place["review_id"], ())):
-            name = f"{place['review_id']}{_SEPARATOR}{draw}"
-            of_draw = {**place, "review_id": name, "n_tokens": len(positions)}
+            of_draw = {**place, "draw": draw, "n_tokens": len(positions)}
             subsets.append((positions, [part.of_review(of_draw) for part in self._parts]))
         return partial(_of_subsets, subsets)
 
     def tables(self, found: Iterable[list[tuple]]) -> tuple[pl.DataFrame, ...]:
-        """The tables of both, with reviews and draws in columns of their own."""
+        """The tables of both."""
         of_subsets = list(chain.from_iterable(found))
         of_parts = zip(*of_subsets, strict=True) if of_subsets else ([], [])
-        return tuple(_with_draws(part.tables(of_part)[0]) for part, of_part in zip(self._parts, of_parts, strict=True))
+        return tuple(
+            measured_table(chain.from_iterable(rows), self.states, schema)
+            for rows, schema in zip(of_parts, self.schemas, strict=True)
+        )
 
 
 def _of_subsets(subsets: Sequence[tuple[np.ndarray, Sequence[OfReview]]], gram: TokenGram) -> list[tuple] | None:
     drawn = ((gram.subset(positions), parts) for positions, parts in subsets)
     return [tuple(part(subset) for part in parts) for subset, parts in drawn] or None
-
-
-def _with_draws(table: pl.DataFrame) -> pl.DataFrame:
-    """`table` with reviews and draws in columns of their own."""
-    names = pl.col("review_id").str.split(_SEPARATOR).list
-    after = table.columns.index("review_id") + 1
-    draw = names.last().cast(pl.Int32).alias("draw")
-    return table.select(*table.columns[:after], draw, *table.columns[after:]).with_columns(review_id=names.first())

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 
 from homogenization.measures.blocks import check_sums, find_layout, points_captured
 from homogenization.measures.device_tokens import tokens_of
-from homogenization.measures.reviews import Inline, OfReview, ReviewMeasure, Reviews, measured_table
+from homogenization.measures.reviews import Inline, OfReview, ReviewMeasure, Reviews
 from homogenization.measures.spectra import tridiagonal_forms
 from homogenization.measures.views import TokenGram, look_of
 from homogenization.measures.workers import Workers
@@ -90,7 +89,7 @@ class Components(ReviewMeasure):
 
     def tables(self, found: Iterable[list[dict[str, Any]]]) -> tuple[pl.DataFrame]:
         """The table, by layer, point, view and review."""
-        table = measured_table(chain.from_iterable(found), self.states, COMPONENT_STATES_SCHEMA)
+        (table,) = super().tables(found)
         in_order = {"point": self.points, "view": TOKEN_VIEWS, "review_id": self.states.review_ids}
         places = [pl.col(name).cast(pl.Enum(values)) for name, values in in_order.items()]
         return (table.sort("layer", *places),)

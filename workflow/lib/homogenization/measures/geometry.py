@@ -4,7 +4,7 @@ With unit tokens u_i = x_i / |x_i|: the resultant length is |mean u_i|, and the 
 A zero token has no direction; it counts as u = 0.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import OfReview, ReviewMeasure, measured_table
+from homogenization.measures.reviews import OfReview, ReviewMeasure
 from homogenization.measures.views import TokenGram
 from homogenization.names.columns import columns
 from homogenization.states.stream import TokenStates
@@ -126,12 +126,8 @@ class Geometry(ReviewMeasure):
 
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
         """The row of one review at one point and layer."""
-        return partial(_row, {**place, "first_token": self.first_tokens[place["review_id"]]}, self.n_bins)
-
-    def tables(self, found: Iterable[dict[str, Any]]) -> tuple[pl.DataFrame]:
-        """The table of all rows."""
-        return (measured_table(found, self.states, GEOMETRY_SCHEMA),)
+        return partial(_rows, {**place, "first_token": self.first_tokens[place["review_id"]]}, self.n_bins)
 
 
-def _row(place: Mapping[str, Any], n_bins: int, gram: TokenGram) -> dict[str, Any]:
-    return {**place, **geometry_of(gram, n_bins)}
+def _rows(place: Mapping[str, Any], n_bins: int, gram: TokenGram) -> list[dict[str, Any]]:
+    return [{**place, **geometry_of(gram, n_bins)}]

@@ -1,26 +1,32 @@
 """A pass of reviews through a model that sums the attention of each head by the places of query and key."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
 
-from homogenization.measures.position_cells import (
+from homogenization.measures.positional import (
     CAUSAL_CELLS,
     CELLS,
+    DICTIONARY,
+    HEAD_SUMS,
+    POSITION_SUMS,
     QUERY_BINS,
+    PositionalSums,
     choices,
-    expected_sums,
+    dictionary_templates,
     key_cells,
     query_bins,
     seen_keys,
 )
-from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
 from homogenization.states.attention import AttentionMap
 from homogenization.states.network import run_packed
 from homogenization.states.reading import Reading
+
+_CHUNK = 128  # queries at a time
 
 
 def positional_sums(reading: Reading, ranks: Mapping[str, int]) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -104,3 +110,23 @@ def _sums(weights: torch.Tensor, seen: np.ndarray, index: np.ndarray, permuted: 
         cells = torch.from_numpy(permuted if HEAD_SUMS[row] == "permuted" else index).to(device)
         sums[row].index_add_(1, cells.flatten(), values.flatten(1))
     return sums[..., :-1].cpu().double().numpy()
+
+
+@lru_cache(maxsize=512)
+def expected_sums(n_tokens: int, causal: bool, window: int | None) -> np.ndarray:
+    """Sums over the queries of one review that depend on positions alone, float64 (1 + templates, QUERY_BINS, cells).
+
+    First the number of pairs of query and key, then the mass that each template of `DICTIONARY` gives to the cell. The
+    mass of `uniform`, summed over cells, is the number of queries.
+    """
+    n_cells = len(CAUSAL_CELLS if causal else CELLS)
+    sums = np.zeros((1 + len(DICTIONARY), QUERY_BINS * n_cells))
+    keys = np.arange(n_tokens)
+    for start in range(0, n_tokens, _CHUNK):
+        queries = np.arange(start, min(start + _CHUNK, n_tokens))
+        seen = choices(seen_keys(queries, keys, causal, window))
+        index = (query_bins(queries)[:, None] * n_cells + key_cells(queries, keys))[seen]
+        values = np.stack([seen, *dictionary_templates(queries, keys, seen)])[:, seen]
+        for row, value in zip(sums, values, strict=True):
+            row += np.bincount(index, value, minlength=len(row))
+    return sums.reshape(-1, QUERY_BINS, n_cells)

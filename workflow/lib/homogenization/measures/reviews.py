@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from importlib import import_module
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -59,12 +60,12 @@ class ReviewMeasure:
     subsets: Mapping[str, Sequence[np.ndarray]] = MappingProxyType({})
 
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
-        """What it finds in a review at a place (`Block.reviews`), which is None where it wants nothing of it."""
+        """What it finds in a review at a place (`Block.reviews`): rows, and None where it wants nothing of it."""
         raise NotImplementedError
 
     def tables(self, found: Iterable[Any]) -> Sequence[pl.DataFrame]:
         """The tables, from what was found in all reviews: point by point, in the order of the reviews."""
-        raise NotImplementedError
+        return (measured_table(chain.from_iterable(found), self.states, *self.schemas),)
 
 
 Measure = TokenMeasure | ReviewMeasure

@@ -5,16 +5,15 @@ smaller. In float64 that costs no metric more than 1e-10 unless many singular va
 count as 0; in float32 it would be wrong as soon as one direction is 10^3 times the rest.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import OfReview, ReviewMeasure, measured_table
+from homogenization.measures.reviews import OfReview, ReviewMeasure
 from homogenization.measures.views import Look, TokenGram, look_of
 from homogenization.metrics.gram import Tridiagonal, reduced, roots_of, symmetric_eigenvalues
 from homogenization.names.columns import columns
@@ -121,10 +120,6 @@ class Spectra(ReviewMeasure):
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
         """The rows of one review at one point and layer."""
         return partial(_rows, place, self.views)
-
-    def tables(self, found: Iterable[list[dict[str, Any]]]) -> tuple[pl.DataFrame]:
-        """The table of all rows."""
-        return (measured_table(chain.from_iterable(found), self.states, SPECTRA_SCHEMA),)
 
 
 def _rows(place: Mapping[str, Any], views: Sequence[str], gram: TokenGram) -> list[dict[str, Any]]:

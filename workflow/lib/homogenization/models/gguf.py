@@ -4,6 +4,7 @@ transformers reads the file. What it would read in another sense than llama.cpp,
 """
 
 import math
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -31,15 +32,13 @@ from transformers.integrations.gguf.gguf_conversion_mapping import GGUF_ARCHS
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-from homogenization.models.gguf_file import BoundedReader, header
-from homogenization.models.loaded import refuse_not_finite
+from homogenization.models.loaded import FLOATS, refuse_not_finite
 from homogenization.models.saving import save_model
 from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import full_disk_named
 from homogenization.run.secrets import first_line
 
-_FLOATS = {"F64", "F32", "F16", "BF16"}
 _FLOAT_VALUES = ([GGUFValueType.FLOAT32], [GGUFValueType.FLOAT64])
 # byte-level vocabularies whose texts are split as GPT-2 splits them, which is what transformers does by itself; True:
 # after each digit has been taken apart
@@ -52,6 +51,8 @@ _WHOLE_PARTS = frozenset(
 _COMPOSED = frozenset(
     ("qwen2", "qwen35")
 )  # their tokenizer.json puts accents on their letters (NFC); llama.cpp does not
+_MAGIC = b"GGUF"
+_MOST_ENTRIES = 2**22  # of an array in a header; the largest vocabularies have 300,000 tokens
 
 
 def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
@@ -99,6 +100,26 @@ def _read_once() -> Iterator[None]:
         gguf.GGUFReader, gguf.get_tensor_name_map = own
 
 
+class BoundedReader(gguf.GGUFReader):
+    """The library's reader of headers, which ends where the file does.
+
+    The library takes what lies beyond the end for numbers without bytes: of a count that is damaged, it never ends.
+    """
+
+    def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> np.ndarray:
+        found = super()._get(offset, dtype, count, override_order)
+        if len(found) < int(count):
+            raise ValueError(f"it ends before the {count} numbers at byte {offset}")
+        return found
+
+    def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
+        if raw_type == gguf.GGUFValueType.ARRAY:
+            n_entries = int(self._get(orig_offs + 4, np.uint64)[0])
+            if n_entries > _MOST_ENTRIES:
+                raise ValueError(f"an array of {n_entries} entries at byte {orig_offs}")
+        return super()._get_field_parts(orig_offs, raw_type)
+
+
 @dataclass(frozen=True)
 class _Header:
     """What is kept of a file's header.
@@ -119,12 +140,12 @@ class _Header:
     def quantised(self) -> str:
         """What the publisher has done to the tensors, in words."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.most_common())
-        return f"{'stored' if self.kinds.keys() <= _FLOATS else 'quantised'} by its publisher (tensors: {kinds})"
+        return f"{'stored' if self.kinds.keys() <= FLOATS else 'quantised'} by its publisher (tensors: {kinds})"
 
 
 def _checked(path: Path, described: str) -> _Header:
     """The header, after checks that the file is whole, and that transformers reads it as llama.cpp does."""
-    reader = header(path, described, gguf.GGUFReader)
+    reader = _header(path, described)
     metadata = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
 
     def value(name: str) -> Any:
@@ -180,6 +201,29 @@ def _checked(path: Path, described: str) -> _Header:
         split if kind == "gpt2" else None,
         "tokenizer.ggml.add_bos_token" in metadata,
     )
+
+
+def _header(path: Path, described: str) -> gguf.GGUFReader:
+    """The header of a GGUF file: its fields and its tensors, which lie within the file.
+
+    Raises:
+        HomogenizationError: it is damaged or cut short, has a tensor of an unknown type, or is no GGUF file.
+    """
+    with path.open("rb") as handle:
+        if handle.read(len(_MAGIC)) != _MAGIC:
+            raise HomogenizationError(f"{described} is no GGUF file: it does not begin with 'GGUF'.")
+    try:
+        return gguf.GGUFReader(path)
+    except Exception as error:  # the reader fails anywhere in a damaged file, in many ways
+        unknown = re.search(r"(\d+)\)? is not a valid GGMLQuantizationType", str(error))
+        if unknown:
+            raise HomogenizationError(
+                f"{described}: the quantisation number {unknown[1]} is not known here. Take a file in another one, "
+                "such as Q8_0 or Q4_K_M, or fetch it again if it should be one of these."
+            ) from error
+        raise HomogenizationError(
+            f"{described}: damaged or cut short, not a whole GGUF file ({first_line(error)}). Fetch it again."
+        ) from error
 
 
 def _supported_kinds() -> list[str]:

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 from homogenization.models.folders import header_of, weight_files
 from homogenization.run.errors import HomogenizationError
 
-_FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
+FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
 # saved in blocks by earlier versions of transformers, and computed by today's: frequencies, and masks of what follows
 _COMPUTED = re.compile(r"(inv_freq|masked_bias|causal_mask|position_ids)$")
 
@@ -50,7 +50,7 @@ def check_loaded(network: PreTrainedModel, unexpected: set[str], folder: Path, w
             refuse_not_finite(name, parameter, str(folder))
             continue
         path, about = files[stored]
-        if about["dtype"] not in _FLOATS:
+        if about["dtype"] not in FLOATS:
             raise HomogenizationError(
                 f"{path}: the tensor {stored} holds numbers of the type {about['dtype']}, which are quantised, and "
                 "config.json does not say how. Take the model in float32, bfloat16 or float16, or as a GGUF file."
@@ -108,7 +108,7 @@ def _refuse_left_out(
     for name in sorted(unexpected & files.keys()):
         about = files[name][1]
         # masks are whole numbers, or have an axis for texts and one for heads
-        if _COMPUTED.search(name) or about["dtype"] not in _FLOATS or len(about["shape"]) in (0, 4):
+        if _COMPUTED.search(name) or about["dtype"] not in FLOATS or len(about["shape"]) in (0, 4):
             continue
         for place, n_blocks in blocks.items():
             found = re.match(rf"{re.escape(place)}\.(\d+)\.", name)

@@ -35,6 +35,7 @@ def build_random_model(
     texts: Sequence[str],
     vocab_size: int,
     folder: str | Path,
+    *,
     positions: str = "own",
     head: bool = False,
 ) -> None:

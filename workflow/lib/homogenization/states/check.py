@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -20,8 +20,7 @@ _WINDOW_SETTINGS = ("sliding_window", "attention_chunk_size", "local_attention",
 _PROBE_LENGTHS = (14, 10)
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(NamedTuple):
     """Findings of the check: who sees whom, and whether a norm follows the last block.
 
     Attributes:

@@ -67,15 +67,7 @@ class Reading:
         self._read = windows(model, texts.review_ids, texts.texts, texts.originals)
         self.review_ids, self.tokens = self._read.review_ids, self._read.tokens
         findings = check_against_eager(packed, int(self.tokens.lengths.max(initial=0)), record_attention)
-        self.shape = StoreShape(
-            packed.n_blocks,
-            packed.width,
-            findings.causal,
-            findings.attention_windows,
-            findings.final_norm,
-            record_attention,
-            stored_layers,
-        )
+        self.shape = StoreShape(packed.n_blocks, packed.width, *findings, record_attention, stored_layers)
         self.attributes, self.n_blocks = {**model.provenance, **identity}, packed.n_blocks
         self.review_offsets = self.tokens.review_offsets
         dtype = model.provenance["dtype"] if dtype == "auto" else dtype

@@ -82,13 +82,8 @@ class StateWriter:
         """Write the attention received, float32 (blocks, tokens), of all tokens."""
         self._write_array(ATTENTION_RECEIVED, received, chunks=(1, max(self._n_tokens, 1)))
 
-    def write_tokens(self) -> None:
-        """Write token ids, positions, character spans and review offsets."""
-        for name in TOKEN_ARRAYS:
-            self._write_array(name, getattr(self._contents.tokens, name))
-
     def finish(self) -> None:
-        """Wait until all chunks are written.
+        """Wait until all chunks are written, and write the tokens.
 
         Raises:
             RuntimeError: a point lacks the states of some tokens, because of a fault in the calling code.
@@ -99,6 +94,8 @@ class StateWriter:
             raise RuntimeError(f"states of {', '.join(short)} are incomplete")
         for chunk in self._being_written:
             chunk.result()
+        for name in TOKEN_ARRAYS:
+            self._write_array(name, getattr(self._contents.tokens, name))
 
     def stop(self) -> None:
         """End the writing threads, and drop the chunks that they have not begun."""
@@ -211,7 +208,6 @@ def written_store(
             try:
                 yield writer
                 writer.finish()
-                writer.write_tokens()
             finally:
                 writer.stop()
         finally:

@@ -73,11 +73,6 @@ def tabulate(
     return probes, shifts, predictability, harm, answers
 
 
-def is_placebo(kind: str, pattern: str | None) -> bool:
-    """Whether a condition is a control: it changes attention as much, without what a pattern is about."""
-    return pattern in CONTROLS.get(kind, ())
-
-
 def harm_table(consequences: pl.DataFrame, perturbations: Sequence[str], confidence: float) -> pl.DataFrame:
     """The change from the untouched run by each condition, review by review, on the originals: `HARM_SCHEMA`.
 
@@ -108,7 +103,7 @@ def harm_table(consequences: pl.DataFrame, perturbations: Sequence[str], confide
             row = {
                 "model": model,
                 **condition._asdict(),
-                "placebo": is_placebo(condition.kind, condition.pattern),
+                "placebo": condition.pattern in CONTROLS.get(condition.kind, ()),
                 "n_reviews": int(max((~np.isnan(values)).sum() for values in by_outcome.values())),
                 "n_sink_moved": moved.filter(*own)["n"].sum(),
                 "perturbation": perturbation,

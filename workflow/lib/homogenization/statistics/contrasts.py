@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +27,6 @@ from homogenization.statistics.resampling import (
     differences,
     means,
     medians,
-    sign_flips,
     skewness,
 )
 from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
@@ -79,9 +77,6 @@ PARTS = ("all", *REGIONS)  # of the depth
 _FAMILY = ("point", "view", "metric")  # whose layers, and parts of the depth, `p_max_t` corrects for
 _CELL = (*_FAMILY, "layer")
 _KEYS = ("model", "variant", "minus", "point", "layers", "layer", "view", "metric")
-
-# contrasts of the same number of reviews share their flips
-_flips = lru_cache(maxsize=2)(sign_flips)
 
 
 @dataclass(frozen=True)
@@ -196,7 +191,7 @@ def _contrasts_of_model(
             values = cells.differences(*pair, reviews)
             columns = estimates(values, resampling.confidence)
             columns |= {"median": medians(values), "skewness": skewness(values)}
-            columns |= flip_tests(values, cells.families, _flips(len(reviews), resampling.draws, resampling.seed))
+            columns |= flip_tests(values, cells.families, resampling.sign_flips(len(reviews)))
             drawn = [on_common[name,] for name in (variant, minus) if (name,) in on_common]
             if len(drawn) == 2:
                 columns |= _among(cells.differences(*drawn, reviews), "common", resampling.confidence)

@@ -78,19 +78,17 @@ def runs_of(table: pl.DataFrame) -> Runs:
     """The runs in rows of the table `intervened` that belong to one model and variant, in any order."""
     reviews = table.filter(kind=UNTOUCHED).select("review_id").unique().sort("review_id")
     cells = table.select("layers", "view", "metric").unique().sort("layers", "view", "metric")
-    values, untouched, kl, moved = {}, {}, {}, {}
-    for key, rows in table.partition_by(CONDITION, as_dict=True).items():
-        condition = Condition(*key) if key[0] != UNTOUCHED else Condition(UNTOUCHED)
-        gone = rows.filter("sink_moved")["review_id"]
-        moved[condition] = reviews["review_id"].is_in(gone.implode()).to_numpy()
-        stayed = rows.filter(~pl.col("sink_moved").fill_null(False))
-        values[condition], untouched[condition] = (
-            as_array(stayed, name, reviews, cells) for name in ("value", "untouched")
-        )
-        kl[condition] = as_array(stayed, "kl", reviews)
-    return Runs(
-        reviews["review_id"].to_list(), cells.rows(), values, untouched, kl, moved, bool(table["branch_norm"].any())
+    conditions = table.select(CONDITION).unique(maintain_order=True)
+    names = [Condition(*key) if key[0] != UNTOUCHED else Condition(UNTOUCHED) for key in conditions.rows()]
+    stayed = table.filter(~pl.col("sink_moved").fill_null(False))
+    gone = table.filter("sink_moved").with_columns(moved=1.0)
+    arrays = (
+        *(as_array(stayed, name, conditions, reviews, cells) for name in ("value", "untouched")),
+        as_array(stayed, "kl", conditions, reviews),
+        ~np.isnan(as_array(gone, "moved", conditions, reviews)),
     )
+    by_condition = (dict(zip(names, array, strict=True)) for array in arrays)
+    return Runs(reviews["review_id"].to_list(), cells.rows(), *by_condition, bool(table["branch_norm"].any()))
 
 
 def no_control(pattern: str, branch_norm: bool) -> str | None:
@@ -138,17 +136,23 @@ def control_of(condition: Condition, pattern: str) -> Condition:
     return condition._replace(pattern=pattern)
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A control's effect as a function of its KL: (points + 1, ...) arrays, the untouched run first.
+def _root(kl: np.ndarray) -> np.ndarray:
+    """The root of a divergence, which rounding can make negative."""
+    return np.sqrt(kl.clip(min=0.0))
+
+
+class Curve(NamedTuple):
+    """A control's effect as a function of its KL, or of another dose: (points + 1, ...) arrays, untouched run first.
 
     Attributes:
         changes: (points + 1, reviews, cells) changes from the untouched run.
         kl: (points + 1, reviews) nats.
+        scale: function of the mean dose in which the change is interpolated linearly.
     """
 
     changes: np.ndarray
     kl: np.ndarray
+    scale: Callable[[np.ndarray], np.ndarray] = _root
 
 
 def curve_of(runs: Runs, condition: Condition, pattern: str) -> Curve:
@@ -160,13 +164,7 @@ def curve_of(runs: Runs, condition: Condition, pattern: str) -> Curve:
 
 
 def less_at_equal_kl(
-    changes: np.ndarray,
-    kl: np.ndarray,
-    control: Curve,
-    weights: np.ndarray,
-    *,
-    reaches: bool = False,
-    scale: Callable[[np.ndarray], np.ndarray] | None = None,
+    changes: np.ndarray, kl: np.ndarray, control: Curve, weights: np.ndarray, reaches: bool = False
 ) -> np.ndarray:
     """Mean change of a condition minus that of its control where the control's mean KL is as large.
 
@@ -182,16 +180,14 @@ def less_at_equal_kl(
         weights: (draws, reviews) weights of the reviews.
         reaches: whether the last segment is continued where a draw's KL lies beyond the curve, which keeps draws near
             its end; otherwise such a draw is NaN.
-        scale: function of the mean dose in which the control's change is interpolated; None: the root.
 
     Returns:
         (draws, cells).
     """
-    scale = scale or _root
     if len(control.kl) == 1:  # the untouched run alone
         return np.full((len(weights), changes.shape[1]), np.nan)
-    target = scale(weighted_means(kl[:, None], weights))[:, 0]
-    curve = scale(np.maximum.accumulate(weighted_means(control.kl.T, weights), axis=1))  # (draws, points + 1)
+    target = control.scale(weighted_means(kl[:, None], weights))[:, 0]
+    curve = control.scale(np.maximum.accumulate(weighted_means(control.kl.T, weights), axis=1))  # (draws, points + 1)
     segment = (curve[:, 1:-1] < target[:, None]).sum(axis=1)
     draw = np.arange(len(weights))
     start, stop = curve[draw, segment], curve[draw, segment + 1]
@@ -202,39 +198,26 @@ def less_at_equal_kl(
     return weighted_means(changes, weights) - (low + share[:, None] * (high - low))
 
 
-def _root(kl: np.ndarray) -> np.ndarray:
-    """The root of a divergence, which rounding can make negative."""
-    return np.sqrt(kl.clip(min=0.0))
-
-
-def _of_same_reviews(
-    changes: np.ndarray, kl: np.ndarray, control: Curve, scale: Callable[[np.ndarray], np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, Curve]:
+def _of_same_reviews(changes: np.ndarray, kl: np.ndarray, control: Curve) -> tuple[np.ndarray, np.ndarray, Curve]:
     """The arguments without the reviews that the condition lacks, or a strength of the control up to its KL."""
     there = ~np.isnan(kl)
     while there.any():
-        dose, points = scale(means(kl[there, None]))[0], scale(means(control.kl[:, there].T))
-        needed = 1 + int((np.fmax.accumulate(points[:-1]) < dose).sum())
+        dose, points = (control.scale(means(of)) for of in (kl[there, None], control.kl[:, there].T))
+        needed = 1 + int((np.fmax.accumulate(points[:-1]) < dose[0]).sum())
         both = there & ~np.isnan(control.kl[:needed]).any(axis=0)
         if both.sum() == there.sum():
             break
         there = both
-    left = Curve(np.where(there[:, None], control.changes, np.nan), np.where(there, control.kl, np.nan))
-    return np.where(there[:, None], changes, np.nan), np.where(there, kl, np.nan), left
+    of_control, of_condition = (np.where(there[:, None], of, np.nan) for of in (control.changes, changes))
+    left = control._replace(changes=of_control, kl=np.where(there, control.kl, np.nan))
+    return of_condition, np.where(there, kl, np.nan), left
 
 
-def less_by_review(
-    changes: np.ndarray,
-    kl: np.ndarray,
-    control: Curve,
-    scale: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> np.ndarray:
+def less_by_review(changes: np.ndarray, kl: np.ndarray, control: Curve) -> np.ndarray:
     """`less_at_equal_kl` as a mean over reviews: what each review adds to it.
 
     A review counts if the condition has it and the control has it at every strength that the comparison reads: with
-    others on one side alone, the difference would be one of reviews.
-
-    Arguments are those of `less_at_equal_kl`; another dose may stand in place of the KL.
+    others on one side alone, the difference would be one of reviews. Arguments are those of `less_at_equal_kl`.
 
     Returns:
         (reviews, cells) pseudo-values of the jackknife, moved so that their mean is the comparison; what is said of the
@@ -242,9 +225,9 @@ def less_by_review(
         not reach the condition's KL.
     """
     n = len(kl)
-    changes, kl, control = _of_same_reviews(changes, kl, control, scale or _root)
-    estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n), scale=scale)[0]
-    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), reaches=True, scale=scale)
+    changes, kl, control = _of_same_reviews(changes, kl, control)
+    estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n))[0]
+    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), reaches=True)
     present = ~np.isnan(changes)
     pseudo = np.where(present, -(present.sum(axis=0) - 1) * without, np.nan)
     return pseudo - means(pseudo) + estimate
@@ -265,7 +248,8 @@ def at_equal_kl(runs: Runs, condition: Condition, pattern: str, dose: str = KL) 
     if dose == COSINE and own <= 0:
         reason = f"the {name} by '{condition.pattern}' is {own:.3g}: tokens do not grow more alike"
         return np.full_like(values, np.nan), reason
-    pseudo = less_by_review(values, runs.kl[condition], curve, None if dose == KL else np.positive)
+    scale = _root if dose == KL else np.positive
+    pseudo = less_by_review(values, runs.kl[condition], curve._replace(scale=scale))
     if not np.isnan(pseudo).all() or not np.isfinite(values).any():
         return pseudo, None
     if np.isnan(own):

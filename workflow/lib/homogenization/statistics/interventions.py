@@ -214,8 +214,9 @@ def slopes_by_pattern(slopes: pl.DataFrame) -> tuple[dict[str, np.ndarray], pl.D
     both = pl.concat([slopes.select(columns), sums.with_columns(block=pl.lit(None, pl.Int32)).select(columns)])
     cells = pl.concat([single, single.with_columns(block=pl.lit(None, pl.Int32)).unique().sort(_SLOPE_CELL)])
     reviews = slopes.select("review_id").unique().sort("review_id")
-    by_pattern = both.partition_by("pattern", as_dict=True)
-    return {pattern: as_array(rows, "slope", reviews, cells) for (pattern,), rows in sorted(by_pattern.items())}, cells
+    patterns = slopes.select("pattern").unique().sort("pattern")
+    values = as_array(both, "slope", patterns, reviews, cells)
+    return dict(zip(patterns["pattern"], values, strict=True)), cells
 
 
 def _tested(

@@ -147,11 +147,10 @@ def matrices(rows: pl.DataFrame, column: str) -> tuple[dict[_Key, np.ndarray], p
         .group_by(*CONDITION, "variant", "review_id", "layer", maintain_order=True)
         .agg(pl.col(column).mean())
     )
-    by_text = {
-        (tuple(condition), variant): as_array(of_text, column, reviews, layers.select("layer"))
-        for (*condition, variant), of_text in means_of_draws.partition_by(*CONDITION, "variant", as_dict=True).items()
-    }
-    return by_text, layers
+    texts = means_of_draws.select(*CONDITION, "variant").unique(maintain_order=True)
+    values = as_array(means_of_draws, column, texts, reviews, layers.select("layer"))
+    keys = [(tuple(condition), variant) for *condition, variant in texts.rows()]
+    return dict(zip(keys, values, strict=True)), layers
 
 
 def _together(

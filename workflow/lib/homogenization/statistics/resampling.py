@@ -9,6 +9,7 @@ sign flips, so that a whole study is a few matrix products, and so that the depe
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import stdtrit
@@ -83,6 +84,7 @@ def uniform_weights(n: int) -> np.ndarray:
     return np.full((1, n), 1 / n)
 
 
+@lru_cache(maxsize=2)  # comparisons of the same number of reviews share their flips
 def sign_flips(n: int, draws: int, seed: int) -> np.ndarray:
     """Signs of `n` reviews in each flip, (rows, n) float64 of 1 and -1; the first row changes nothing.
 

@@ -14,8 +14,7 @@ import numpy as np
 import polars as pl
 from scipy.optimize import nnls
 
-from homogenization.measures.position_cells import CELLS, DICTIONARY, UNIFORM
-from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
+from homogenization.measures.positional import CELLS, DICTIONARY, HEAD_SUMS, POSITION_SUMS, UNIFORM, PositionalSums
 from homogenization.names.columns import columns, table_of
 from homogenization.run.parquet import read_tables, table_metadata
 

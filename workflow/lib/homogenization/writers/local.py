@@ -72,8 +72,11 @@ class LocalWriter:
             revision = self._resolved.revision
         if hub is not None and revision is not None:
             return {"hub": hub, "revision": revision, "dtype": self._entry["dtype"]}
-        files = {**self._digests, **_small_digests(Path(self._resolved.folder))}
-        return {"files": files, "dtype": self._entry["dtype"]}
+        # the chat template, for example, changes the prompt
+        folder = Path(self._resolved.folder)
+        small = {path for pattern in _SMALL_FILES for path in folder.glob(pattern) if path.name != ORIGIN_FILE}
+        digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(small)}
+        return {"files": {**self._digests, **digests}, "dtype": self._entry["dtype"]}
 
     @cached_property
     def _resolved(self) -> ResolvedWeights:
@@ -201,7 +204,10 @@ class LocalWriter:
         """
         if self._read is None or self._read[0] != start:
             self._read = None  # before others are computed: they need the memory
-            self._read = start, self._model.keys_and_values(start)
+            network, cache = self._model.network, DynamicCache(config=self._model.network.config)
+            with torch.inference_mode():
+                network.base_model(torch.tensor([start], device=network.device), past_key_values=cache)
+            self._read = start, cache
         cache = copy.deepcopy(self._read[1])
         (different, attended), numbers = torch.unique(torch.stack([token_ids, attended]), dim=1, return_inverse=True)
         cache.batch_repeat_interleave(len(different))
@@ -256,13 +262,6 @@ class _ChatModel:
     grammars: Grammars
     smallest_window: float
 
-    def keys_and_values(self, start: Sequence[int]) -> DynamicCache:
-        """Keys and values of the tokens `start` in each layer, of one row."""
-        cache = DynamicCache(config=self.network.config)
-        with torch.inference_mode():
-            self.network.base_model(torch.tensor([start], device=self.network.device), past_key_values=cache)
-        return cache
-
     def token_ids(self, messages: list[dict[str, str]]) -> list[int]:
         """The token ids of the prompt that the chat template makes of `messages`."""
         try:
@@ -308,9 +307,3 @@ def _smallest_window(network: PreTrainedModel) -> float:
     if not kinds.keys() <= {DynamicLayer, DynamicSlidingWindowLayer}:
         return 0
     return min((getattr(layer, "sliding_window", None) or math.inf for layer in kinds.values()), default=math.inf)
-
-
-def _small_digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of the configuration and tokenizer files, by name: the chat template, for example, changes the prompt."""
-    files = sorted({path for pattern in _SMALL_FILES for path in folder.glob(pattern) if path.name != ORIGIN_FILE})
-    return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}

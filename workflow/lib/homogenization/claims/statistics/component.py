@@ -1,7 +1,5 @@
 """Which components of a block move an anisotropy most."""
 
-from collections.abc import Callable
-
 import numpy as np
 import polars as pl
 
@@ -48,16 +46,12 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         lacking = f"no component '{missing[0]}'" if missing else "no other component"
         raise UnavailableError(f"the model's blocks have {lacking}")
     named, rest = ([groups.index(name) for name in names] for names in (claim["largest"], others))
-    values = contributions.select(groups).to_numpy()
 
-    def of(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        def lead(weights: np.ndarray) -> np.ndarray:
-            means = weighted_means(values[rows], weights)
-            return means[:, named].min(axis=1) - means[:, rest].max(axis=1)
+    def lead(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        means = weighted_means(values, weights)
+        return means[:, named].min(axis=1) - means[:, rest].max(axis=1)
 
-        return lead
-
-    found = evidence.over_reviews(of, len(values))
+    found = evidence.over_reviews(lead, contributions.select(groups).to_numpy())
     if claim["by"] == "influence":  # sizes without a sign do not add up to what depth does
         return found
     size, n_blocks = evidence.size(model, *_STREAM_OF.get((view, metric), (view, metric))), rows["layer"].n_unique()

@@ -1,7 +1,5 @@
 """How two metrics go together over reviews."""
 
-from functools import partial
-
 import numpy as np
 
 from homogenization.claims.evidence import Evidence, Found
@@ -31,7 +29,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         raise UnavailableError(f"no review has {claim['metric']} and {other} at the same layer")
     x, y, *rest = (values[counted] for values in (x, y, *rest))
     n, confidence = len(x), evidence.confidence
-    found = evidence.over_reviews(lambda rows: partial(pearson_within_layers, x[rows], y[rows]), n)
+    found = evidence.over_reviews(pearson_within_layers, x, y)
     if np.isnan(found["estimate"]):
         raise UnavailableError(f"{claim['metric']} or {other} is the same in every review")
     weights = evidence.weights(n)

@@ -1,6 +1,6 @@
 """The most prominent peak or trough: its place in the table `extrema`, and the reviews at its layers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -76,13 +76,9 @@ def _remains(claim: Claim, model: str, evidence: Evidence, layers: list[int]) ->
     job = layer_values(rows.filter(pl.col("layer").is_in(layers)))
     at = [job.layers.tolist().index(layer) for layer in layers]
     steps = np.stack([np.subtract(*job.of(one["view"], one["metric"])[:, at].T) for one in sides], axis=1)
-    steps = steps[~np.isnan(steps).any(axis=1)]
+    return evidence.over_reviews(_share, steps[~np.isnan(steps).any(axis=1)])
 
-    def of(reviews: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        def share(weights: np.ndarray) -> np.ndarray:
-            less, whole = weighted_means(steps[reviews], weights).T
-            return np.divide(less, whole, out=np.full_like(less, np.nan), where=whole != 0)
 
-        return share
-
-    return evidence.over_reviews(of, len(steps))
+def _share(steps: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    less, whole = weighted_means(steps, weights).T
+    return np.divide(less, whole, out=np.full_like(less, np.nan), where=whole != 0)

@@ -1,6 +1,6 @@
 """Where a metric is largest."""
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -23,19 +23,15 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     job = evidence.layer_values_of(model, claim)
     values, n = job.values[0], len(job.review_ids)
 
-    def of(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        def highest(weights: np.ndarray) -> np.ndarray:
-            means = np.nan_to_num(weighted_means(values[rows], weights), nan=-np.inf)
-            return means.max(axis=1) if claim["of"] == "height" else job.depth[means.argmax(axis=1)]
+    def highest(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        means = np.nan_to_num(weighted_means(values, weights), nan=-np.inf)
+        return means.max(axis=1) if claim["of"] == "height" else job.depth[means.argmax(axis=1)]
 
-        return highest
-
-    highest = of(np.arange(n))
     if is_pooled(claim):
-        single = highest(np.eye(n))
+        single = highest(values, np.eye(n))
         low, high = (np.nanmin(single), np.nanmax(single)) if n > 1 else (np.nan, np.nan)
-        return {**estimated((highest(uniform_weights(n)).item(), low, high)), "n_reviews": n, "unit": POOLS}
+        return {**estimated((highest(values, uniform_weights(n)).item(), low, high)), "n_reviews": n, "unit": POOLS}
     if claim["of"] == "height":
-        return evidence.over_reviews(of, n)
+        return evidence.over_reviews(highest, values)
     # a place moves in jumps: which draws find another one says all that single reviews could
-    return {**estimated(resampled(highest, evidence.weights(n), evidence.confidence)), "n_reviews": n}
+    return {**estimated(resampled(partial(highest, values), evidence.weights(n), evidence.confidence)), "n_reviews": n}

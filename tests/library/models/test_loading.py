@@ -1,6 +1,5 @@
 """Loading models: what is recorded, and what is refused with which words."""
 
-import json
 import shutil
 
 import polars as pl
@@ -9,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from homogenization.models.devices import choose_device
-from homogenization.models.digests import DIGESTS_FILE, combined_digest
+from homogenization.models.digests import DIGESTS_FILE
 from homogenization.models.saving import MODEL_FILES
 from homogenization.models.tokens import tokenize
 from homogenization.models.untrained import build_random_model
@@ -19,46 +18,12 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.regular_files import sha256_of
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model
+from tiny_folders import ENTRY, LLAMA, TEXTS, edit
 from tiny_models import CONFIGS
-
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-}
-TEXTS = ["The plot is thin, the acting is not.", "A film that I will not forget.", "Dull from start to end!"] * 4
-ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None, "token_budget": 2048}
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("built")
-    build_random_model(LLAMA, 0, TEXTS, 300, folder)
-    return folder
-
-
-@pytest.fixture
-def folder(built, tmp_path):
-    """A model of the user's own, of whose files no digests are known, so that a test may edit them."""
-    return shutil.copytree(built, tmp_path / "model", ignore=shutil.ignore_patterns(DIGESTS_FILE))
 
 
 def load(folder, **changes):
     return load_model({**ENTRY, "weights": {"path": str(folder)}, **changes})
-
-
-def edit(path, **fields):
-    """Change fields of a JSON file; those that are None are removed."""
-    content = json.loads(path.read_text()) | fields
-    path.write_text(json.dumps({name: value for name, value in content.items() if value is not None}))
-
-
-def edit_config(folder, **changes):
-    edit(folder / "config.json", **changes)
 
 
 def test_a_random_model_is_the_same_bytes_each_time(built, tmp_path):
@@ -113,18 +78,15 @@ def test_provenance_is_recorded(folder):
     assert model.provenance["libraries"]["torch"] == torch.__version__
 
 
-def test_without_max_tokens_the_whole_context_is_used(folder):
-    assert load(folder).max_tokens == 64
-
-
 def test_more_tokens_than_the_context_are_refused_with_both_numbers(folder):
+    assert load(folder).max_tokens == 64
     with pytest.raises(HomogenizationError, match=r"max_tokens: 65 .* context of 64"):
         load(folder, max_tokens=65)
 
 
 def test_long_texts_are_refused_where_rotation_depends_on_the_longest(folder):
-    edit_config(
-        folder,
+    edit(
+        folder / "config.json",
         rope_parameters={
             "rope_type": "longrope",
             "rope_theta": 10000.0,
@@ -143,7 +105,7 @@ def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(fo
     # as Qwen2.5: nothing opens a text by itself, the tokenizer names no BOS, config.json does
     edit(folder / "tokenizer.json", post_processor=None)
     edit(folder / "tokenizer_config.json", bos_token=None)
-    edit_config(folder, bos_token_id=7)
+    edit(folder / "config.json", bos_token_id=7)
     plain, opened = (load(folder, bos=bos) for bos in ("default", "always"))
     assert plain.tokenizer.bos_token_id is None
     assert len(opened.tokenizer) == len(plain.tokenizer)
@@ -164,7 +126,7 @@ def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(fo
 @pytest.mark.parametrize(("token_id", "said"), [(None, "nor its config.json"), (10**6, "has no such token")])
 def test_bos_without_a_bos_token_is_refused(folder, token_id, said):
     edit(folder / "tokenizer_config.json", bos_token=None)
-    edit_config(folder, bos_token_id=token_id)
+    edit(folder / "config.json", bos_token_id=token_id)
     with pytest.raises(HomogenizationError, match=f"bos: 'always', but .*{said}"):
         load(folder, bos="always")
     load(folder, bos="default")
@@ -205,12 +167,6 @@ def test_a_flipped_bit_in_a_model_of_the_workflow_is_named_and_healed(built, tmp
     assert healed.provenance["weights_sha256"] == whole.provenance["weights_sha256"]
 
 
-def test_other_weights_have_another_digest(built, tmp_path):
-    build_random_model(LLAMA, 1, TEXTS, 300, tmp_path)
-    ours, others = ({"a": sha256_of(folder / "model.safetensors")} for folder in (built, tmp_path))
-    assert combined_digest(ours) != combined_digest(others)
-
-
 def test_missing_tensors_are_not_filled_with_random_numbers(folder):
     path = folder / "model.safetensors"
     tensors = load_file(path)
@@ -220,27 +176,8 @@ def test_missing_tensors_are_not_filled_with_random_numbers(folder):
         load(folder)
 
 
-def test_tensors_of_another_shape_are_named(folder):
-    edit_config(folder, intermediate_size=96)
-    with pytest.raises(HomogenizationError, match="model"):
-        load(folder)
-
-
-def test_pickled_weights_are_not_read(folder):
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(HomogenizationError, match="safetensors"):
-        load(folder)
-
-
-def test_unknown_architectures_are_named(folder):
-    edit_config(folder, model_type="brand_new")
-    with pytest.raises(HomogenizationError, match=r"config\.json: .*brand_new"):
-        load(folder)
-
-
 def test_encoder_decoders_are_refused_by_name(folder):
-    edit_config(folder, model_type="t5", is_encoder_decoder=True)
+    edit(folder / "config.json", model_type="t5", is_encoder_decoder=True)
     with pytest.raises(HomogenizationError, match="t5: an encoder-decoder"):
         load(folder)
 

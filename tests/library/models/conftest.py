@@ -1,0 +1,21 @@
+import shutil
+
+import pytest
+
+from homogenization.models.digests import DIGESTS_FILE
+from homogenization.models.untrained import build_random_model
+from tiny_folders import LLAMA, TEXTS
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """A model that the workflow has built, which no test edits."""
+    folder = tmp_path_factory.mktemp("built")
+    build_random_model(LLAMA, 0, TEXTS, 300, folder)
+    return folder
+
+
+@pytest.fixture
+def folder(built, tmp_path):
+    """A model of the user's own, of whose files no digests are known, so that a test may edit them."""
+    return shutil.copytree(built, tmp_path / "model", ignore=shutil.ignore_patterns(DIGESTS_FILE))
