@@ -195,7 +195,7 @@ def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expect
             "measures/spectra",
             {**OF_SPECTRA, **SENSITIVITY, "apply_interventions": 1, **INTERVENED, **READ, **CONSEQUENCES},
         ),
-        ("figures/texts", {"plot_similarity": 1, "plot_placement": 1, "plot_balance": 1}),
+        ("figures/texts", {"plot_similarity": 1, "plot_placement": 1}),
     ],
 )
 def test_an_edit_of_code_reruns_what_runs_it(edited, module, expected):

@@ -8,6 +8,7 @@ import tomllib
 import zipfile
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from conftest import ROOT, copy_workflow
@@ -81,7 +82,9 @@ def test_every_dependency_of_the_package_is_pinned_for_the_workflow_and_every_pi
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["workflow"]]
     lines = (ROOT / "envs/requirements.txt").read_text().splitlines()
-    pins = dict(line.split("==") for line in lines if "==" in line)
+    pinned = [line for line in lines if "==" in line]
+    assert yaml.safe_load((ROOT / "envs/homogenization.yaml").read_text())["dependencies"][-1]["pip"] == pinned
+    pins = dict(line.split("==") for line in pinned)
     assert "-e ." in lines
     assert {Requirement(line).name for line in wanted} == pins.keys()
     for requirement in map(Requirement, wanted):

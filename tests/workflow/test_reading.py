@@ -87,19 +87,6 @@ def test_states_are_those_of_the_store_and_tokens_are_those_of_the_text(results)
     assert np.linalg.norm(units.astype(np.float64).mean(axis=0)) == pytest.approx(told["value"], rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (("large", "front", ""), "the study has no model 'large'. It has tiny."),
-        (("tiny", "end", ""), "the study has no variant 'end'. It has front, original."),
-        (("tiny", "front", "0"), "the study has no text in the variant front '0'. It has "),
-    ],
-)
-def test_states_that_no_job_extracted_are_refused_with_what_there_is(results, asked, said):
-    with pytest.raises(HomogenizationError, match=re.escape(said)):
-        results.states(*asked)
-
-
 def test_states_that_were_not_kept_name_the_key(finished):
     results = open_results(finished.folder / "results")
     review = results.texts["review_id"][0]
@@ -110,25 +97,22 @@ def test_states_that_were_not_kept_name_the_key(finished):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("ask", "said"),
     [
-        ("contrast", r"no table 'contrast' \(did you mean 'contrasts'\?\)\. It has .*metrics"),
-        ("balance", r"no table 'balance': its run has not made it, or its configuration .*\. It has .*metrics"),
+        (lambda results: results.states("large", "front", ""), r"has no model 'large'\. It has tiny\."),
+        (lambda results: results.states("tiny", "end", ""), r"has no variant 'end'\. It has front, original\."),
+        (lambda results: results.states("tiny", "front", "0"), r"has no text in the variant front '0'\. It has "),
+        (lambda results: results.table("contrast"), r"'contrast' \(did you mean 'contrasts'\?\)\. It has .*metrics"),
+        (lambda results: results.table("balance"), r"'balance': its run has not made it, or .*\. It has .*metrics"),
+        (lambda results: open_results("absent"), r"absent: no such folder\. Name the folder that the key `results`"),
+        (lambda results: open_results("docs"), "no tables; its run has not come so far"),
+        (lambda results: open_results(results.folder.parent), r"no tables; a study is in .*project/results\."),
     ],
 )
-def test_a_table_that_the_study_lacks_is_refused_with_those_that_it_has(results, name, said):
+def test_what_there_is_not_is_refused_with_what_there_is(results, in_project, ask, said):
     with pytest.raises(HomogenizationError, match=said):
-        results.table(name)
+        ask(results)
     assert results.describe("balance").height  # a column can be looked up before
-
-
-def test_a_folder_without_a_study_is_refused(results, tmp_path):
-    with pytest.raises(HomogenizationError, match=r"absent: no such folder\. Name the folder that the key `results`"):
-        open_results(tmp_path / "absent")
-    with pytest.raises(HomogenizationError, match="no tables; its run has not come so far"):
-        open_results(tmp_path)
-    with pytest.raises(HomogenizationError, match=rf"no tables; a study is in {re.escape(str(results.folder))}\."):
-        open_results(results.folder.parent)
 
 
 def test_a_study_that_has_not_ended_gives_what_it_has(finished):

@@ -85,7 +85,8 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     package, module = named[0].split(".")
     verb = {"measures": "compute", "tables": "tabulate", "figures": "plot", "report": "make"}.get(package)
     if verb is not None:
-        assert rule.name == f"{verb}_{module}"
+        # a module of figures has several functions
+        assert rule.name == f"{verb}_{value_of(rule.params.get('figure')) or module}"
     scripts = {"measures": "measure", "figures": "plot", "report": "make_page", "shard": "read_in_conditions"}
     assert script_of(rule).stem == scripts.get(package, scripts.get(module, "tabulate"))
     assert stage_of(rule) == ("statistics" if package == "claims" else package)

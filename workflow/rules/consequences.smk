@@ -5,7 +5,10 @@ if STUDY.consequences:
     rule read_consequences:
         """Reads a text untouched and with changed attention: its pooled states, its loss, how alike its tokens are."""
         input:
-            variant=lambda wildcards: STUDY.reading.variant(wildcards.text, wildcards.shard),
+            # a perturbed text is made of the original
+            variant=lambda wildcards: (
+                "<results>/variants/{text}/{shard}.parquet" if wildcards.text in STUDY.variants else []
+            ),
             original="<results>/corpus/{shard}.parquet",
             weights=weights_of,
             depth=lambda wildcards: STUDY.reading.depth(wildcards.model, wildcards.text),
@@ -46,7 +49,11 @@ if STUDY.consequences:
     rule probe_states:
         """Probes of the labels and shifts of texts, from the pooled states of a model."""
         input:
-            states=lambda wildcards: STUDY.reading.states(wildcards.model),
+            states=expand(
+                "<results>/consequences/{{model}}/{text}/{shard}.states.parquet",
+                text=STUDY.reading.texts,
+                shard=STUDY.reading.shards,
+            ),
             shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.reading.shards),
         output:
             readings="<results>/consequences/{model}.parquet",

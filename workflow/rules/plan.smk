@@ -26,7 +26,7 @@ rule count_tokens:
 PILOT = "<results>/pilot"
 # kinds of jobs that a pilot times, by model, and how many reviews the two jobs of a kind read
 TIMED = {model: list(STUDY.works_of(model)) for model in STUDY.models} if STUDY.pilot else {}
-PARTS = STUDY.pilot_parts
+PARTS = [STUDY.pilot // 4, STUDY.pilot] if STUDY.pilot else []
 
 if STUDY.pilot:
 
@@ -39,15 +39,16 @@ if STUDY.pilot:
             start=0,
             stop=lambda wildcards: int(wildcards.shard),
 
-    TEXTS = {name: f"{PILOT}/corpus/{{shard}}.parquet" for name in ("variant", "original")}
+    READ_PILOT = dict.fromkeys(("variant", "original"), f"{PILOT}/corpus/{{shard}}.parquet") | {
+        "weights": weights_of
+    }
     RECORD = f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.json"
     STORE = f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.zarr.zip"
     if IN_PASS:
 
         use rule measure_states as time_states with:
             input:
-                **TEXTS,
-                weights=weights_of,
+                **READ_PILOT,
             output:
                 **{
                     measure.name: [temp(f"{PILOT}/{path}") for path in measure.paths]
@@ -64,8 +65,7 @@ if STUDY.pilot:
 
         use rule extract_states as time_states with:
             input:
-                **TEXTS,
-                weights=weights_of,
+                **READ_PILOT,
             output:
                 states=temp(STORE),
                 run=RECORD,
@@ -102,8 +102,7 @@ if STUDY.pilot:
 
         use rule extract_components as time_components with:
             input:
-                **TEXTS,
-                weights=weights_of,
+                **READ_PILOT,
             output:
                 components=temp(f"{PILOT}/components/{{model}}/{{variant}}/{{shard}}.parquet"),
             log:
@@ -115,8 +114,7 @@ if STUDY.pilot:
 
         use rule extract_positional as time_positional with:
             input:
-                **TEXTS,
-                weights=weights_of,
+                **READ_PILOT,
             output:
                 positional=temp(f"{PILOT}/positional/{{model}}/{{variant}}/{{shard}}.parquet"),
             log:

@@ -46,11 +46,6 @@ def test_rates_of_earlier_versions_are_passed_over_with_a_line_that_names_what_t
     assert "--config pilot=24" in warning
 
 
-@pytest.mark.parametrize(("pilot", "parts"), [(None, []), (4, [1, 4]), (24, [6, 24])])
-def test_a_pilot_has_two_parts(pilot, parts):
-    assert study_of(pilot=pilot).pilot_parts == parts
-
-
 @pytest.mark.parametrize(("keep", "measures"), [(True, {"spectra", "mauve"}), (False, set())])
 def test_works_of_a_model_are_its_jobs_over_a_variant_and_shard(keep, measures):
     """Measures are jobs of their own where states are stored."""

@@ -217,9 +217,7 @@ depends on it."""
                 )
             if chosen.template:
                 _check_templates(chosen, info)
-            _check_heads(chosen, info, "interventions")
-            if chosen.positions:
-                _check_rotations(chosen, info)
+            _check_networks(chosen, info, "interventions")
         return chosen
 
     @field_validator("consequences")
@@ -228,7 +226,7 @@ depends on it."""
         """Heads and conditions exist; there are enough reviews for the folds of the probes."""
         if chosen is None or not {"variants", "models", "corpus"} <= info.data.keys():
             return chosen
-        _check_heads(chosen, info, "consequences")
+        _check_networks(chosen, info, "consequences")
         mistakes = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
         if mistakes:
             raise ValueError("; ".join(mistakes))
@@ -324,29 +322,18 @@ def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
             )
 
 
-def _declared(chosen: Interventions | Consequences, info: ValidationInfo) -> list[tuple[str, Declared]]:
-    """What files tell of the networks that a section reads with, where there are any; their jobs say the rest."""
+def _check_networks(chosen: Interventions | Consequences, info: ValidationInfo, section: str) -> None:
+    """Refuse models whose files tell that they lack a head, with which damage is measured, or rotary positions."""
     models = info.data.get("models", {}) if "results" in info.data and lies_here(info) else {}
-    names = [name for name in chosen.models or models if name in models]
-    told = ((name, models[name].weights.declared(info.data["results"])) for name in names)
-    return [(name, declared) for name, declared in told if declared is not None]
-
-
-def _check_heads(chosen: Interventions | Consequences, info: ValidationInfo, section: str) -> None:
-    """Refuse causal models that are known to lack the language-model head, with which damage is measured."""
-    for name, declared in _declared(chosen, info):
-        if declared.lacks_head:
+    for name in [name for name in chosen.models or models if name in models]:
+        declared = models[name].weights.declared(info.data["results"])
+        if declared and declared.lacks_head:
             raise ValueError(
                 f"the model {name!r} ({declared.model_type}) lacks its language-model head, with which damage is "
                 "measured; give files that hold it (of random weights, only those with 'tie_word_embeddings: true' "
                 f"have one), or name other models under '{section}.models'"
             )
-
-
-def _check_rotations(chosen: Interventions, info: ValidationInfo) -> None:
-    """Refuse other positions in models that are known to have none that rotate."""
-    for name, declared in _declared(chosen, info):
-        if declared.lacks_rotary_positions:
+        if declared and declared.lacks_rotary_positions and getattr(chosen, "positions", None):
             raise ValueError(
                 f"positions: the model {name!r} ({declared.model_type}) has no rotary positions, and learned ones have "
                 "no meaning elsewhere; set 'positions: []', or name other models under 'interventions.models'"

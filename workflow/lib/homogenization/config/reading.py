@@ -84,10 +84,6 @@ class Reading:
         """Metrics of the tokens of a text: none of a perturbed one."""
         return list(METRICS) if text in self.study.variants else []
 
-    def variant(self, text: str, shard: str) -> str | list[str]:
-        """The file of a variant; none of a perturbed text, which is made of the original."""
-        return f"{self.study.results}/variants/{text}/{shard}.parquet" if text in self.study.variants else []
-
     def depth(self, model: str, text: str) -> str | list[str]:
         """The table that says where homogenization is fastest, where a condition needs it."""
         needed = any(one.blocks == STEEPEST for one in self._conditions(model, text))
@@ -98,11 +94,6 @@ class Reading:
         needed = any(one.kind == TEMPLATE for one in self._conditions(model, text))
         folder = f"{self.study.results}/positional/{model}/{ORIGINAL}"
         return [f"{folder}/{shard}.parquet" for shard in self.study.shards] if needed else []
-
-    def states(self, model: str) -> list[str]:
-        """Pooled states of a model, by text and then by shard."""
-        folder = f"{self.study.results}/consequences/{model}"
-        return [f"{folder}/{text}/{shard}.states.parquet" for text in self.texts for shard in self.shards]
 
     @property
     def intervenes(self) -> bool:

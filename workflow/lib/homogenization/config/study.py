@@ -17,7 +17,7 @@ from homogenization.config.keys import Keys
 from homogenization.config.reading import Reading
 from homogenization.config.renamed import with_current_names
 from homogenization.config.texts import WrittenVariant
-from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
+from homogenization.config.training import Run, arms_of, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.catalogue import made_measures
 from homogenization.measures.views import VIEWS
@@ -143,19 +143,26 @@ class Study(Keys):
 
     @property
     def arms_and_their_start(self) -> list[list[str]]:
-        """The pairs of `arms` that compare an arm with the model that it was tuned from."""
-        return pairs_with_their_start(self.arms, self.models)
+        """The pairs of `arms` whose second is the very model that the arm starts from, before any step."""
+        starts = {
+            (arm, name)
+            for trained, arm, _, _ in self.trained_models
+            for name, model in self.models.items()
+            if model.weights == self.models[trained].weights.start
+        }
+        return [list(pair) for pair in self.arms if tuple(pair) in starts]
 
     @property
     def planned_training(self) -> dict[str, dict[str, int]]:
         """What the plan has to know of each training run, by the model that it ends with."""
-        planned = {}
-        for run, entry in self.training_runs.items():
-            last = [name for name, model in self.models.items() if getattr(model.weights, "run", None) == run]
-            model = next(name for name in last if self.models[name].weights.step == entry.snapshot_steps[-1])
-            options = entry.model.weights.options.params("batch_size", "max_tokens")
-            planned[model] = {**options, "steps": entry.snapshot_steps[-1], "snapshots": len(entry.snapshot_steps)}
-        return planned
+        return {
+            run.name: {
+                **run.model.weights.options.params("batch_size", "max_tokens"),
+                "steps": run.snapshot_steps[-1],
+                "snapshots": len(run.snapshot_steps),
+            }
+            for run in self.training_runs.values()
+        }
 
     @property
     def losses(self) -> list[tuple[str, int, str]]:
@@ -224,11 +231,6 @@ class Study(Keys):
         if self.states.keep:
             works |= {measure.name: set(measure.variants(self)) for measure in made_measures(self)}
         return {work: sorted(variants) for work, variants in works.items() if variants}
-
-    @property
-    def pilot_parts(self) -> list[int]:
-        """Numbers of reviews of the two jobs with which a pilot times each kind of job; none without a pilot."""
-        return [self.pilot // 4, self.pilot] if self.pilot else []
 
     def planned_readings(self, model: str) -> dict[str, dict[str, Any]]:
         """What the plan has to know of changed attention in a model, and of what it reads for consequences, by section.

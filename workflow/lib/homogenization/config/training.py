@@ -238,10 +238,12 @@ class Run:
     """A training run: one entry and seed, whose snapshots are models.
 
     Attributes:
-        model: the entry of `models` of one of its snapshots.
+        name: the model that is its last snapshot.
+        model: the entry of this model.
         snapshot_steps: steps after which models are kept, ascending.
     """
 
+    name: str
     model: Any
     snapshot_steps: tuple[int, ...]
 
@@ -283,12 +285,15 @@ def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
 
 def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
     """The training runs of single models, by name."""
+    trained = {name: model for name, model in models.items() if isinstance(model.weights, _Arm)}
+    steps: dict[str, set[int]] = {}
+    for model in trained.values():
+        steps.setdefault(model.weights.run, set()).update(model.weights.snapshot_steps)
     runs: dict[str, Run] = {}
-    for model in models.values():
-        if isinstance(model.weights, _Arm):
-            known = runs.get(model.weights.run, Run(model, ()))
-            steps = {*model.weights.snapshot_steps, *known.snapshot_steps}
-            runs[model.weights.run] = Run(model, tuple(sorted(steps)))
+    for name, model in trained.items():
+        run = model.weights.run
+        if model.weights.step == max(steps[run]):
+            runs.setdefault(run, Run(name, model, tuple(sorted(steps[run]))))
     return runs
 
 
@@ -316,14 +321,3 @@ def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> No
                 raise ValueError(f"no arm is called {name!r}{nearest(name, allowed)}; allowed: {there}")
         if pair[1] in steps and not steps[pair[0]] & steps[pair[1]]:
             raise ValueError(f"{list(pair)} share no seed and step; give both the same 'seeds' and 'snapshots'")
-
-
-def pairs_with_their_start(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> list[list[str]]:
-    """The pairs whose second is the very model that the arm starts from, before any step."""
-    starts = {
-        (arm, name)
-        for trained, arm, _, _ in arms_of(models)
-        for name, model in models.items()
-        if model.weights == models[trained].weights.start
-    }
-    return [list(pair) for pair in pairs if tuple(pair) in starts]

@@ -1,7 +1,7 @@
 """Attribution: what a pattern of steering delivers to the tokens of a block, and what that does to their mean cosine.
 
 For A' = A + λ (P - A), attention adds w_i = sum over heads h of W_O,h sum_j P_ij v_hj to token i for a unit of λ,
-beside what it takes away; `first` delivers one vector to all tokens. What is taken away is the same for every pattern,
+besides what it takes away; `first` delivers one vector to all tokens. What is taken away is the same for all patterns,
 and the pattern `removed` takes it away alone: the slope of a pattern minus that of `removed` is what the delivered rows
 do.
 

@@ -60,7 +60,7 @@ class Recorder:
 
 
 class OnHost:
-    """Numbers on their way into main memory: from CUDA they are copied beside the passes, and a reader waits for them.
+    """Numbers on their way into main memory: from CUDA they are copied during passes, and a reader waits for them.
 
     Args:
         rows: (rows, width), of any float type and on any device.

@@ -97,7 +97,7 @@ def _read(path: Path) -> _Source:
 
 @cache
 def _reader() -> bytes:
-    """What a note depends on beside the file: the parser, and this module."""
+    """What a note depends on besides the file: the parser, and this module."""
     return sys.version.encode() + Path(__file__).read_bytes()
 
 

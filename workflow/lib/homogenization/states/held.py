@@ -74,13 +74,9 @@ class HeldStates:
         """Bytes that the states of one token take at all points."""
         return len(self._states) * self._contents.shape.width * self.dtype.itemsize
 
-    def stored(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> torch.Tensor:
-        """The residual stream (tokens, width) of tokens that are buffered, in the dtype of a store."""
-        return self._buffered(layer_name(layer), tokens)
-
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
         """The residual stream (tokens, width), float32, of buffered tokens; see `StateStore.residual_stream`."""
-        return self.stored(layer, tokens).float().numpy()
+        return self._buffered(layer_name(layer), tokens).float().numpy()
 
     def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
         """The states after the final norm of buffered tokens; None where the architecture has no such norm."""
