@@ -61,7 +61,7 @@ def test_what_reaches_torch_runs_with_each_pair_and_what_does_not_once_with_each
     [
         ("import numpy\n", False),
         ("def test():\n    import torch.nn\n", True),
-        ("from homogenization.measures.mauve import Mauve\n", False),
+        ("from homogenization.statistics.doses import at_equal_kl\n", False),
         ("from homogenization.states.model import load_model\n", True),
         ("from tiny_models import save\n", True),
         ("from importlib import import_module\n", True),

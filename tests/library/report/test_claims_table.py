@@ -57,7 +57,7 @@ def browser(running, file):
     return running
 
 
-def tested(made) -> pl.DataFrame:
+def tested_claims(made) -> pl.DataFrame:
     return made.tables["claims"].filter(pl.col("verdict") != "not tested")
 
 
@@ -88,7 +88,7 @@ def test_a_row_has_the_numbers_of_its_claim(browser, made):
             str(row["n_reviews"]),
             row["fragile"],
         )
-        for row in tested(made).iter_rows(named=True)
+        for row in tested_claims(made).iter_rows(named=True)
     )
     found = []
     for statement, _, layers, model, verdict, checks, share, estimate, n in cells(browser):
@@ -143,7 +143,7 @@ def test_a_column_filters_by_keyboard(browser, column):
 
 
 def test_numbers_sort_as_numbers(browser, made):
-    sized = tested(made).filter(pl.col("relative_effect").is_finite()).sort("relative_effect")
+    sized = tested_claims(made).filter(pl.col("relative_effect").is_finite()).sort("relative_effect")
     wanted = [share_of_range(*row) for row in sized.select("relative_effect", "depth_range").rows()]
     button(browser, "Sort by Of depth").send_keys(Keys.ENTER)
     for _ in range(100):  # the table is drawn anew a moment after the key
@@ -168,7 +168,7 @@ def test_what_is_not_tested_is_folded_with_its_reasons(browser, made):
     untested = made.tables["claims"].filter(verdict="not tested")
     statements, reasons = set(untested["statement"]), set(untested["reason"])
     assert statements
-    assert not {row[0] for row in cells(browser)} & (statements - set(tested(made)["statement"]))
+    assert not {row[0] for row in cells(browser)} & (statements - set(tested_claims(made)["statement"]))
     summary = browser.find_element(By.CSS_SELECTOR, "section summary")
     section = browser.find_element(By.TAG_NAME, "section")
     assert not any(reason in section.text for reason in reasons)
