@@ -12,7 +12,7 @@ import torch
 from homogenization.measures.blocks import check_sums, find_layout, points_captured
 from homogenization.measures.device_tokens import tokens_of
 from homogenization.measures.reviews import Inline, OfReview, ReviewMeasure, Reviews
-from homogenization.measures.spectra import tridiagonal_forms
+from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import TokenGram, look_of
 from homogenization.measures.workers import Workers
 from homogenization.metrics.cosines import inverse, mean_of_pairs
