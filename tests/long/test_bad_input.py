@@ -52,6 +52,14 @@ def test_a_corpus_with_too_few_reviews(project):
 OFFLINE = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_DOWNLOAD_TIMEOUT": "2"}
 
 
+def test_a_hub_data_set_without_a_network(project):
+    project.config["corpus"]["source"] = "stanfordnlp/imdb"
+    project.config["corpus"]["revision"] = "e6281661ce1c48d982bc483cf8a173c1bbeb5d31"
+    printed = project.fails(CORPUS, HF_HOME=str(project.folder / "hf"), **OFFLINE)
+    for words in ("stanfordnlp/imdb", "there is no network", "corpus.source"):
+        assert words in printed
+
+
 def test_a_hub_model_without_a_network(finished):
     finished.config["models"]["gated"] = {"weights": {"hub": "meta-llama/Meta-Llama-3-8B"}, "device": "cpu"}
     printed = finished.fails(

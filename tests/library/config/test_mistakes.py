@@ -38,11 +38,13 @@ def check(changes, *said):
         ("corpsu", {}, ["corpsu: unknown key", "did you mean 'corpus'?"]),
         ("corpus.n_review", 5, ["corpus.n_review: unknown key", "did you mean 'n_reviews'?", "shard_size"]),
         ("models.tiny.weights.pacakge", "x", ["models.tiny.weights.pacakge: unknown key", "'package'"]),
+        ("corpus.n_reviews", "many", ["corpus.n_reviews: 'many' is not allowed", "integer"]),
         ("corpus.n_reviews", 12.5, ["corpus.n_reviews: 12.5 is not allowed", "integer"]),
         ("corpus.n_reviews", True, ["corpus.n_reviews: True"]),
         ("corpus.n_reviews", 0, ["corpus.n_reviews: 0", "greater than or equal to 2"]),
         ("corpus.n_reviews", 10**12, ["corpus.n_reviews: 1000000000000", "less than or equal to 10000000"]),
         ("corpus.n_reviews", 60_006, ["corpus.shard_size: 60,006 reviews in shards of 6 are 10,001 shards", "10,000"]),
+        ("corpus.shard_size", 10**12, ["corpus.shard_size: 1000000000000", "less than or equal to 10000000"]),
         ("corpus.max_words", 5, ["corpus.max_words: 5 is below min_words (20)"]),
         ("corpus.source", "config/reveiws.jsonl", ["config/reveiws.jsonl", "does not exist"]),
         ("corpus.source", "$NO_SUCH_VARIABLE/a.csv", ["corpus.source", "'NO_SUCH_VARIABLE' is not set"]),
@@ -54,6 +56,7 @@ def check(changes, *said):
         ("results", "Snakefile/out", ["results: 'Snakefile/out'", "is a file"]),
         ("results", ".", ["results: '.' holds other files than results", "a folder of its own"]),
         ("results", "..", ["results: '..' holds other files"]),
+        ("results", "res{model}", ["results: 'res{model}'", "no '{' or '}'"]),
         ("results", "a\nb", ["results: 'a\\nb'", "no '\\n'"]),
         ("results", "x" * 201, ["results: a name of 201 bytes", "at most 200"]),
         ("results", "s3://b/mine/x", ["a folder alone (mine/x)", "provider s3 --default-storage-prefix s3://b,"]),
@@ -67,6 +70,7 @@ def check(changes, *said):
         ("keyphrases.writer", "someone", ["keyphrases", "'tfidf' with writer 'someone'", "take neither"]),
         ("keyphrases.ngram_range", [3, 1], ["ngram_range", "[shortest, longest]"]),
         ("rewriting.length_ratio", [2, 1], ["rewriting.length_ratio", "[least, largest]"]),
+        ("rewriting.min_moved", 80, ["rewriting.min_moved: 80"]),
         ("rewriting.min_coverage", 80, ["rewriting.min_coverage: 80"]),
         ("variants", ["front"], ["variants: ['front']", "mapping"]),
         ("variants.original", None, ["variants", "original: {rewriter: none}"]),
@@ -84,6 +88,7 @@ def check(changes, *said):
         ("variants.front.writer", "someone", ["variants.front", "'llm' needs both"]),
         ("variants.front", LLM | {"phrases": "other"}, ["variants.front", "'llm' takes no phrases"]),
         ("variants.front", LLM | {"writer": "servd"}, ["front: no writer is called 'servd'", "'served'"]),
+        ("variants.front", LLM | {"position": "scattered"}, ["'scattered'", "allowed: front, end"]),
         ("variants.front", LLM | {"position": "inward"}, ["'inward'", "allowed: front, end"]),
         ("variants.front", LLM | {"unit": "word"}, ["variants.front.unit: 'word'", "'review' or 'sentence'"]),
         ("variants.front", LLM | {"unit": "sentence"}, ["asks for a review", "$sentence and $phrase"]),
@@ -93,19 +98,28 @@ def check(changes, *said):
         ("variants.front", SENTENCE | {"position": "scattered"}, ["'scattered'", "front, end, inward"]),
         ("variants.front", SENTENCE, ["front: unit 'sentence' with the writer 'served'", "regex_dialect"]),
         ("similarity.threshold", 1.4, ["similarity.threshold: 1.4", "less than or equal to 1"]),
+        ("similarity.threshold", -0.1, ["similarity.threshold: -0.1", "greater than or equal to 0"]),
         ("similarity.threshold", "0.5", ["similarity.threshold: '0.5'"]),
         ("similarity.threshold", True, ["similarity.threshold: True"]),
         ("similarity.encoder", {"random": LLAMA}, ["those of a trained model: hub, path, ", " or wheel"]),
+        ("writers.w", LOCAL | {"weights": {"random": LLAMA}}, ["writers.w", "trained model"]),
+        ("writers.w", LOCAL | {"base_url": "http://x"}, ["writers.w", "takes no base_url"]),
+        ("writers.w", LOCAL | {"structured_output": "json_object"}, ["writers.w", "json_object"]),
+        ("writers.w", {"backend": "transformers"}, ["writers.w", "needs 'weights'"]),
+        ("writers.w", ENDPOINT | {"api_key_variable": "sk-123"}, ["api_key_variable", "'sk-123'"]),
+        ("keyphrases", {"scorer": "keybert", "keybert": {"random": LLAMA}}, ["those of a trained model: hub, path, "]),
         ("similarity.encoder", {"path": "{x}"}, ["similarity.encoder.path: '{x}'", "no '{' or '}'"]),
         ("models", {}, ["models", "at least 1"]),
         ("models." + "m" * 101, {"weights": HUB}, ["models: the name 'mmm", "at most 100 letters"]),
         ("models.tiny.dtype", "float8", ["models.tiny.dtype: 'float8'", "bfloat16"]),
+        ("models.tiny.bos", "perhaps", ["models.tiny.bos: 'perhaps'", "never"]),
         ("models.tiny.gpus", 0, ["models.tiny.gpus: 0"]),
         ("models.tiny.weights", {"hub": "https://huggingface.co/gpt2"}, ["models.tiny.weights", "is no id of the hub"]),
         ("models.tiny.weights", {}, ["models.tiny.weights", "exactly one of hub, path, package, wheel, "]),
         ("models.tiny.weights", {"hub": "a/b", "path": "c"}, ["exactly one"]),
         ("models.tiny.weights", {"path": "no/such"}, ["'no/such' does not exist"]),
         ("models.tiny.weights", {"path": "config"}, ["lacks config.json"]),
+        ("models.tiny.weights", {"path": "my {x}"}, ["models.tiny.weights.path: 'my {x}'", "no '{' or '}'"]),
         ("models.tiny.weights", {"package": "no_such_package"}, ["'no_such_package' is not installed"]),
         ("models.tiny.weights", {"package": PACKAGE, "folder": "{x}"}, ["'{x}'", "no '{' or '}'"]),
         ("models.tiny.weights", {"random": {"hidden_size": 8}}, ["model_type"]),
@@ -169,6 +183,7 @@ def check(changes, *said):
         ("figures.labels", {"front": "X", "original": "X"}, ["labels: ['X'] would be shown for two entries"]),
         ("figures.labels", {"front": "original"}, ["labels: ['original'] would be shown for two entries"]),
         ("figures.labels", {"front": " "}, ["labels for ['front'] are empty"]),
+        ("examples.models", ["tinny"], ["examples", "'tinny'", "did you mean 'tiny'?"]),
         ("examples.variants", ["frnt"], ["examples", "'frnt'", "did you mean 'front'?"]),
         ("examples.reviews", ["the first"], ["examples.reviews", "'the first' is not allowed"]),
         ("examples.contrast", ["front", "front"], ["examples", "is no pair of two variants"]),
@@ -188,6 +203,7 @@ def check(changes, *said):
                 ("steering.patterns", ["frist", "removed"], "'frist' (did you mean 'first'?); allowed: first, second"),
                 ("steering.patterns", ["first"], "lack 'removed'"),
                 ("steering.strengths", [1.5], "interventions.steering.strengths[0]: 1.5 is not allowed"),
+                ("steering.strengths", [-0.1], "interventions.steering.strengths[0]: -0.1 is not allowed"),
                 ("steering.strengths", [0.1, 0.1], "names a value twice"),
                 ("template", {"strengths": [-1.5, 1.0]}, "template.strengths[0]: -1.5 is not allowed"),
                 ("template", {"strengths": [0.5]}, "lack a sign"),
@@ -351,8 +367,8 @@ def test_all_mistakes_are_named_at_once():
     keys = ["corpus.n_reviews", "similarity.threshold", "metrics", "seeed", "models.tiny.dtype"]
     keys += ["writers.a.backend", "writers.b", "writers.b.connections"]
     assert sorted(problem.split(":")[0] for problem in found) == sorted(keys)
-    with pytest.raises(HomogenizationError, match=r"corpus: missing[\s\S]*models: missing"):
-        load_study({key: value for key, value in SMALL.items() if key not in ("corpus", "models")})
+    with pytest.raises(HomogenizationError, match=r"^my\.yaml: 2 problems\n.*corpus: missing[\s\S]*models: missing"):
+        load_study({key: value for key, value in SMALL.items() if key not in ("corpus", "models")}, "my.yaml")
 
 
 def test_a_second_mistake_is_named_and_no_third_is_made_up():

@@ -176,6 +176,10 @@ OTHERS = {
     "mischen und unterheben. Den Teig in eine Form geben und bei 180 Grad etwa 45 Minuten backen.",
     "French": "Le réalisateur raconte la vie d'un vieux pêcheur de Bretagne. Sa fille revient après de longues années "
     "d'absence, et peu à peu les deux apprennent à se connaître de nouveau. Les images de la mer sont magnifiques.",
+    "Spanish": "El director cuenta la historia de un viejo pescador de Galicia. Su hija vuelve después de muchos años "
+    "y poco a poco los dos se conocen de nuevo. No hay un final feliz, pero no me importa.",
+    "Dutch": "Ik heb deze film gisteravond met mijn vrouw gezien en was erg teleurgesteld. Het verhaal is saai, de "
+    "acteurs zijn moe, en aan het einde vraag je je af waarom je twee uur van je leven hebt verspild.",
 }
 ENGLISH = [json.loads(line)["text"] for line in (ROOT / "config/reviews.jsonl").read_text("utf-8").splitlines()]
 

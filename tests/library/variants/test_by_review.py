@@ -49,13 +49,17 @@ def test_a_candidate_that_passes():
     ("completion", "reason"),
     [
         (Completion("", "stop", {}), "malformed"),
+        (Completion(FRONT, "stop", {}), "malformed"),
+        (Completion(f'Here it is: {{"review": "{FRONT}"}}', "stop", {}), "malformed"),
         (Completion(f'```json\n{{"review": "{FRONT}"}}\n```', "stop", {}), "malformed"),
         (Completion(f'{{"review": "{FRONT}", "note": ""}}', "stop", {}), "malformed"),
         (Completion(f'{{"text": "{FRONT}"}}', "stop", {}), "malformed"),
+        (Completion('{"review": null}', "stop", {}), "malformed"),
         (Completion('{"review": ["a film"]}', "stop", {}), "malformed"),
         (Completion('{"review": "a \\ud800 film"}', "stop", {}), "malformed"),
         (Completion(f'{{"review": "{FRONT}', "length", {}), "truncated"),
         (answer(FRONT, "length"), "truncated"),
+        (answer(""), "empty"),
         (answer(" \n<br/> ... "), "empty"),
     ],
 )
@@ -99,6 +103,10 @@ def test_each_filter_refuses_what_breaks_it(text, given, reason, measured):
     candidate = judged(text, **given)
     assert candidate.reason == reason
     assert {name: getattr(candidate, name) for name in measured} == measured
+
+
+def test_the_distances_from_both_sides_add_up_to_one():
+    assert judged(AT_THE_END, "front").distance == pytest.approx(1 - judged(AT_THE_END, "end").distance)
 
 
 def test_every_reason_has_a_column_in_the_table_and_a_row_on_the_page():
@@ -147,10 +155,12 @@ def test_what_passes_satisfies_every_limit_and_the_reason_is_the_first_broken(
         (["slow zombie"], "A slow old zombie eats.", []),
         (["slow zombie"], "It is slow. Zombie eats.", []),
         (["slow zombie"], "The slow zombie's lunch.", []),
+        (["zombie"], "Two zombies eat.", []),
         (["slow zombie"], "SLOW   ZOMBIE eats.", [("slow zombie", 1, 0.0)]),
         (["slow zombie"], "It eats - slow zombie!", [("slow zombie", 1, 1.0)]),
         # marks around a phrase are no part of it, with a space or without
         (["zombie"], "So—zombie—eats.", [("zombie", 1, 0.5)]),
+        (["zombie"], 'The "zombie" eats.', [("zombie", 1, 0.5)]),
         # the first place for the first, and none for more than there are
         (["eat"], "Eat what I eat.", [("eat", 0, 0.0), ("eat", 1, 1.0)]),
         (["eat"], "Eat.", [("eat", 0, None)]),
@@ -211,6 +221,7 @@ def test_untouched_and_moved_reviews_have_their_phrases_where_they_are(embedded)
     reviews, _, keyphrases = embedded
     texts = dict(reviews.select("review_id", "text").iter_rows())
     n_exact = n_phrases = 0
+    distances: dict[str, list[float]] = {side: [] for side in SIDES}
     for name, phrases in phrases_by_review(keyphrases).items():
         text = texts[name]
         assert find_again(text, phrases, text) == keep_text(text, phrases)[1]
@@ -220,5 +231,7 @@ def test_untouched_and_moved_reviews_have_their_phrases_where_they_are(embedded)
             assert [placement.phrase for placement in found] == [phrase.term for phrase in phrases]
             n_phrases += len(phrases)
             n_exact += sum(one == other for one, other in zip(found, moved, strict=True))
+            distances[position] += [DISTANCES[position](one.position) for one in found if one.position is not None]
     # the sentences of a text are cut anew, now and then elsewhere
     assert n_exact / n_phrases > 0.9
+    assert all(sum(of_side) / len(of_side) < 0.15 for of_side in distances.values())

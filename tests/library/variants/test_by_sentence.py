@@ -61,6 +61,7 @@ def judged(task, text, position="front", finish_reason="stop", regex=".*", ratio
         ("names", "A great performance didn't come from the actress for nothing in 1998."),
         ("names", "A great performance didn't come from Posey for nothing, in 1998."),
         ("numbers", "A great performance didn't come from Parker Posey for nothing in 1999."),
+        ("numbers", "A great performance didn't come from Parker Posey for nothing back then."),
         ("numbers", "A great performance in 1998 didn't come from Parker Posey for nothing at 8."),
         ("negations", "A great performance came from Parker Posey for nothing in 1998."),
         ("negations", "A great performance didn't come from Parker Posey, not for nothing, in 1998."),
@@ -74,6 +75,7 @@ def test_a_candidate_is_refused_for_the_first_reason_that_applies(task, reason, 
     ("restated", "sentence", "phrase", "text"),
     [
         (True, "Jack Webb is excellent as Jim.", "Jack Webb", "Jack Web is excellent as Jim, a role for Jack Webb."),
+        (True, "It was insipid and trite.", "insipid", "Insipit and trite, it was insipid."),
         (True, "He sits with my toothbrush in here.", "toothbrush", "In this tooth brush he sits in here, toothbrush."),
         (True, "The editing was as bad as it.", "editing", "As bad as the edits it was, the editing."),
         (True, "Moore seems to move through this.", "Moore", "Through this, he seems to move, Moore."),
@@ -246,6 +248,18 @@ def test_the_highest_score_is_taken_and_the_first_of_equals(tmp_path):
     assert unit.best([high, Candidate("b", None, "stop", scores=(0, 0, 0.9), loss_per_word=4.0)]) is high
 
 
+def test_the_best_candidate_is_taken_by_f1_and_by_loss(tmp_path):
+    def of_first(candidates):
+        place = (pl.col("review_id") == "a") & (pl.col("sentence") == 0)
+        return candidates.filter(place & pl.col("reason").is_null())
+
+    _, by_f1, _ = rewritten(tmp_path, "front", f1=lambda offered, texts: [at / 100 for at in range(len(offered))])
+    assert of_first(by_f1)["taken"].to_list() == [False, True]
+    assert by_f1["loss_per_word"].null_count() == len(by_f1)
+    _, by_loss, _ = rewritten(tmp_path, "front", loss=lambda text: float(len(text)))
+    assert of_first(by_loss).sort("loss_per_word", maintain_order=True)["taken"].to_list() == [True, False]
+
+
 def test_a_review_with_too_few_moved_sentences_is_left_out(tmp_path):
     def f1(offered, texts):
         return [0.1 if "there" in text else 0.9 for text in texts]
@@ -266,7 +280,7 @@ def chat(tmp_path_factory):
     return build_chat_model(tmp_path_factory.mktemp("chat"))
 
 
-@pytest.mark.parametrize("position", ["end", None])
+@pytest.mark.parametrize("position", ["front", "end", "inward", None])
 def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
     reviews, keyphrases, parse = tables()
     given = {"shard": reviews, "keyphrases": keyphrases, "parse": parse}

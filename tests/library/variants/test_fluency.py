@@ -102,6 +102,14 @@ def test_a_text_longer_than_the_context_is_read_in_windows_of_half_steps(folder,
     np.testing.assert_allclose(reader.token_losses(text), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_half_precision_changes_the_loss_by_little(folder):
+    exact = loss_per_word(reader_of(folder), reviews(TEXTS))["loss_per_word"]
+    entry = {"weights": {"path": str(folder)}, "dtype": "bfloat16", "device": "cpu"}
+    rounded = loss_per_word(load_reader(entry), reviews(TEXTS))["loss_per_word"]
+    np.testing.assert_allclose(rounded, exact, rtol=0.02)
+    assert not rounded.equals(exact)
+
+
 def test_an_encoder_is_refused(folder, tmp_path):
     """One whose head is there, so that transformers loads it, and one whose head would be random."""
     reader = reader_of(folder)
@@ -116,8 +124,9 @@ def test_an_encoder_is_refused(folder, tmp_path):
 
 
 def test_a_text_without_words_is_refused_and_a_shard_without_reviews_is_not(folder):
-    with pytest.raises(HomogenizationError, match="review r0 of front has no words"):
-        loss_per_word(reader_of(folder), reviews(["..."]))
+    for text in ("", "...", " "):
+        with pytest.raises(HomogenizationError, match="review r0 of front has no words"):
+            loss_per_word(reader_of(folder), reviews([text]))
     assert loss_per_word(reader_of(folder), reviews(TEXTS).clear()).schema == FLUENCY_SCHEMA
 
 

@@ -110,10 +110,11 @@ def test_most_key_phrases_are_more_than_one_word_and_none_is_a_verb_of_saying(re
     assert not set(found) & {"said", "says", "told", "yep", "left", "gets", "bad"}
 
 
-def test_permuted_sentences_hold_the_same_phrases_and_a_larger_sample_changes_no_review(real):
-    clean, parse, table = real
-    names = clean["review_id"].to_list()[:15]
-    some = clean.head(15)
+@pytest.mark.parametrize("reviews", ["embedded", "real"])
+def test_permuted_sentences_hold_the_same_phrases_and_a_larger_sample_changes_no_review(reviews, request):
+    clean, parse, table = request.getfixturevalue(reviews)
+    names = clean["review_id"].to_list()[:25]
+    some = clean.head(25)
     shuffled = some.with_columns(text=pl.Series([permuted(text, number) for number, text in enumerate(some["text"])]))
     again = extract_keyphrases(shuffled, parse_reviews(shuffled, Parser().params()), scorer_of(clean), 8, NGRAMS)
     few = extract_keyphrases(some, parse, scorer_of(clean), 8, NGRAMS)

@@ -66,7 +66,7 @@ def test_phrases_that_are_not_literal_are_dropped_and_counted(tmp_path, caplog):
     assert len(server.received) == 2
 
 
-@pytest.mark.parametrize("fault", ["fenced", "null", "wrong_key"])
+@pytest.mark.parametrize("fault", ["malformed", "fenced", "empty", "null", "wrong_key"])
 def test_an_unusable_answer_leads_to_the_next_candidate(tmp_path, fault):
     write = listed(zombie=["zombie"], plot=["plot"])
     with BadServer(write, {"zombie": [fault]}) as server:

@@ -2,9 +2,11 @@
 
 import json
 import logging
+import math
 import os
 import re
 from collections import Counter
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -13,6 +15,7 @@ from polars.testing import assert_frame_equal
 from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.keyphrases import candidates
+from homogenization.variants.llm_rewriting import Candidate, _measured
 from homogenization.variants.refusals import CANDIDATE_SCHEMA
 from homogenization.variants.rules import move_by_rules
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
@@ -105,6 +108,8 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
     assert variant["text"].to_list() == [in_front(text) for text in TEXTS.values()]
     assert variant["label"].to_list() == ["pos", None, "neg"] * 2
     assert judged.select("review_id", "candidate", "reason").rows() == [(name, 0, None) for name in TEXTS]
+    expected = move_by_rules(unparsed(TEXTS["review-0"]), phrases_of(TEXTS["review-0"]), "front")[1]
+    assert variant["placements"].to_list()[0] == [placement.__dict__ for placement in expected]
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["f1"].null_count() == 6
     assert len(server.received) == 6
@@ -220,6 +225,18 @@ def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["distance"].null_count() == 6
     assert user_message(server.received[0]).startswith("Phrases:\n\n---\n")
+
+
+@pytest.mark.parametrize(
+    ("min_f1", "f1", "reason"),
+    [(0.9, 0.9, None), (None, 0.3, None), (0.9, 0.89, "similarity"), (0.9, math.nan, "similarity")],
+)
+def test_a_candidate_needs_the_least_similarity(min_f1, f1, reason):
+    passing = Candidate("a", None, "stop", coverage=1.0)
+    unit = SimpleNamespace(assignment=SimpleNamespace(filters={"min_f1": min_f1}), loss_per_word=lambda text: 4.0)
+    (judged,) = _measured(unit, [passing], ["b"], lambda texts, originals: [(0.95, 0.94, f1)])
+    assert (judged.reason, judged.coverage, judged.loss_per_word) == (reason, 1, 4.0)
+    assert judged.scores == pytest.approx((0.95, 0.94, f1), nan_ok=True)
 
 
 def test_similarity_is_asked_of_what_passed_all_else(tmp_path):

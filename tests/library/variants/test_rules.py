@@ -137,7 +137,7 @@ VARIANTS = {
 @pytest.fixture(scope="module")
 def written(embedded, real):
     """The variants of embedded and of real reviews, by name."""
-    some = {"embedded": ("front", "scattered", "front-inward", "end-other"), "real": VARIANTS}
+    some = {"embedded": ("front", "end", "scattered", "front-inward", "front-other", "end-other"), "real": VARIANTS}
     return {
         kind: {name: rewrite_reviews(*reviews_of(source), name, "rules", **VARIANTS[name]) for name in some[kind]}
         for kind, source in (("embedded", embedded), ("real", real))
@@ -203,6 +203,7 @@ def test_a_review_does_not_depend_on_its_shard(embedded, written):
         part = rewrite_reviews(clean[10:20].reverse(), keyphrases, parse, name, "rules", **VARIANTS[name])
         assert part.reverse().equals(whole[10:20])
         assert whole.schema == VARIANT_SCHEMA
+        assert set(whole["variant"]) == {name}
     original = rewrite_reviews(clean, keyphrases, None, "original", "none")
     assert original["text"].equals(clean["text"])
     assert original.schema == VARIANT_SCHEMA

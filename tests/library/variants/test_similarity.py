@@ -9,6 +9,7 @@ import pytest
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
@@ -104,6 +105,14 @@ def test_a_path_with_t5_in_it_is_no_t5_and_long_reviews_do_not_overflow(copied, 
     np.testing.assert_allclose(scores[-1], 1, atol=1e-5)
 
 
+def test_weights_under_other_names_are_refused_as_those_of_a_model(copied):
+    """transformers' own loader would draw all of them at random."""
+    weights = load_file(copied / "model.safetensors")
+    save_file({f"encoder_model.{name}": tensor for name, tensor in weights.items()}, copied / "model.safetensors")
+    with pytest.raises(HomogenizationError, match=r"lack \d+ tensors of BertModel, such as embeddings"):
+        load_encoder({"path": str(copied)}, layer=3, device="cpu")
+
+
 def test_tokens_of_an_encoder_are_those_of_its_file(copied, encoder):
     """A class that would make byte-level tokens of the vocabulary changes no score."""
     settings = json.loads((copied / "tokenizer_config.json").read_text())
@@ -160,8 +169,9 @@ def test_a_layer_that_does_not_exist_is_refused(layer):
 
 
 def test_an_empty_review_is_refused_not_crashed_on(encoder):
-    with pytest.raises(HomogenizationError, match="is empty"):
-        bert_scores(encoder, ["  "], ["A film."])
+    for empty in ("", "  "):
+        with pytest.raises(HomogenizationError, match="is empty"):
+            bert_scores(encoder, [empty], ["A film."])
 
 
 @given(st.lists(st.text(min_size=1), min_size=2, unique=True), st.integers(0, 5), st.randoms())

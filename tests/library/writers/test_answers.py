@@ -94,7 +94,7 @@ def test_a_damaged_answer_is_never_trusted(store, writer, tmp_path):
     assert store.get(other) is None
 
 
-@pytest.mark.parametrize("content", [b"", b"null", b'{"request": 1, "completion": 2, "checksum": 3}'])
+@pytest.mark.parametrize("content", [b"", b"null", b"[]", b"{}", b'{"request": 1, "completion": 2, "checksum": 3}'])
 def test_a_damaged_answer_is_asked_for_again(store, writer, tmp_path, caplog, content):
     answered(store, writer, [request()])
     path = next(tmp_path.rglob("*.json"))

@@ -75,6 +75,15 @@ def test_what_is_sent():
     assert writer_for(server, revision="2026-01").identity == {"model": "tiny", "revision": "2026-01"}
 
 
+def test_every_request_is_sent_a_seed_of_its_own_and_results_come_as_they_are_answered():
+    with BadServer(shout, {"0": ["500"]}) as server:
+        writer = writer_for(server, connections=2)
+        order = [number for number, _ in writer.complete(requests_for(*map(str, range(5))))]
+        results_of(writer, requests_for("0", "1", candidate=1))
+    assert order[-1] == 0
+    assert len({body["seed"] for body in server.received}) == 7
+
+
 @pytest.mark.parametrize(
     ("structured_output", "sent"), [("json_object", {"response_format": {"type": "json_object"}}), ("none", {})]
 )
@@ -154,7 +163,7 @@ def test_a_server_that_refuses_a_regular_expression_is_told_with_the_cure():
         results_of(writer_for(server, regex_dialect="sglang"), bound("hello", regex="a+"))
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "cut", "not_json", "slow"])
+@pytest.mark.parametrize("fault", ["429", "500", "cut", "hang_up", "not_json", "no_choices", "slow"])
 def test_what_fails_in_passing_is_sent_again_and_the_log_has_no_line_of_it(fault, caplog):
     timeout = 1.0 if fault == "slow" else 10.0
     with caplog.at_level(logging.INFO):
@@ -171,6 +180,7 @@ def test_what_fails_in_passing_is_sent_again_and_the_log_has_no_line_of_it(fault
     [
         ("429", r"127\.0\.0\.1:\d+ answered 429 .*Too many requests"),
         ("500", r"127\.0\.0\.1:\d+ answered 500 .*Internal error"),
+        ("cut", r"the connection to 127\.0\.0\.1:\d+ failed \(RemoteProtocolError"),
         ("hang_up", r"the connection to 127\.0\.0\.1:\d+ failed \(RemoteProtocolError"),
         ("not_json", r"the answer of 127\.0\.0\.1:\d+ is no chat completion"),
         ("no_choices", r"the answer of 127\.0\.0\.1:\d+ is no chat completion: .*choices"),

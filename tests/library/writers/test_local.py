@@ -81,13 +81,14 @@ def copy_with(folder: Path, to: Path, file: str, **fields) -> Path:
     return to
 
 
-def test_an_answer_does_not_depend_on_what_else_is_asked(babbler):
+@pytest.mark.parametrize("structured_output", ["none", "json_schema"])
+def test_an_answer_does_not_depend_on_what_else_is_asked(babbler, structured_output):
     requests = [request(text, candidate) for text in TEXTS for candidate in (0, 1)]
-    made = writer(babbler, structured_output="json_schema")
+    made = writer(babbler, structured_output=structured_output)
     expected = texts_of(made, requests)
     assert len(set(expected)) == len(requests)
     alone = [texts_of(made, [single])[0] for single in requests]
-    together = texts_of(writer(babbler, batch_size=len(requests), structured_output="json_schema"), requests)
+    together = texts_of(writer(babbler, batch_size=len(requests), structured_output=structured_output), requests)
     backwards = texts_of(made, requests[::-1])[::-1]
     assert alone == together == backwards == expected
 
@@ -104,13 +105,14 @@ def shapes_read(monkeypatch) -> list[tuple[int, int]]:
     return passes
 
 
-def test_what_prompts_have_in_common_is_read_once(babbler, monkeypatch):
+@pytest.mark.parametrize("structured_output", ["none", "json_schema"])
+def test_what_prompts_have_in_common_is_read_once(babbler, monkeypatch, structured_output):
     examples = "Keep every fact. " * 6
     requests = [
         replace(asked, messages=[{"role": "system", "content": examples}, *asked.messages[1:]])
         for asked in (request(text, candidate) for text in TEXTS for candidate in (0, 1))
     ]
-    made = writer(babbler)
+    made = writer(babbler, structured_output=structured_output)
     apart = [texts_of(made, [single])[0] for single in requests]
     passes = shapes_read(monkeypatch)
     assert texts_of(made, requests) == apart

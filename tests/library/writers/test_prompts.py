@@ -27,6 +27,8 @@ def test_variants_differ_from_the_control_by_one_clause_on_position(variant, edg
     stop = user.index("- Keep the meaning")
     assert edge in user[start:stop]
     assert user[:start] + user[stop:] == control_user
+    control = " ".join(rendered("paraphrase", review="", phrases="")).casefold()
+    assert not any(word in control for word in ("begin", "end ", "front", "first word", "last word", "position"))
 
 
 def test_front_and_end_say_the_same_with_the_ends_exchanged():
@@ -58,6 +60,9 @@ def test_prompts_for_sentences_differ_in_the_place_and_in_the_answers_of_the_exa
 
 
 def test_a_prompt_tells_what_it_is_about():
+    _, user = rendered("keyphrases", review="A dull film.", max_phrases=7)
+    assert "at most 7 key phrases" in user
+    assert "A dull film." in user
     assert unit_of({"user": "$review"}) == "review"
     assert unit_of({"user": "$phrase in $sentence"}) == "sentence"
     assert unit_of({"user": "$sentence"}) is None
