@@ -3,10 +3,11 @@
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 
+import polars as pl
 import pytest
 
 from conftest import ROOT
-from homogenization.config.table_docs import PAGE, described, tables_made, tables_page
+from homogenization.config.table_docs import PAGE, described, row, tables_made, tables_page
 
 SOURCE = """
 import polars as pl
@@ -49,18 +50,17 @@ def test_the_page_is_that_of_the_schemas():
 
 
 def test_columns_stand_in_their_order_with_their_meanings(example):
+    assert row(f"{example}.EXAMPLE_SCHEMA") == "A row for each example."
     table = described(f"{example}.EXAMPLE_SCHEMA")
-    assert table.row == "A row for each example."
-    assert [(list(part.schema), part.meaning, part.shared) for part in table.columns] == [
-        (["model"], "", "COLUMNS"),
-        (["depth"], "", "COLUMNS"),
-        (["first"], "behind", ""),
-        (["second"], "above, in two lines", ""),
-        (["third", "fourth"], "of both", ""),
-        (["fifth", "fifth_low", "fifth_high"], "a number", ""),
+    assert [(name, *column) for name, column in table.items()] == [
+        ("model", pl.String, "name of the model in the configuration", "COLUMNS"),
+        ("depth", pl.Float64, "layer or block / number of blocks", "COLUMNS"),
+        ("first", pl.Int32, "behind", ""),
+        ("second", pl.Float64, "above, in two lines", ""),
+        *((name, pl.String, "of both", "") for name in ("third", "fourth")),
+        *((name, pl.Float64, "a number", "") for name in ("fifth", "fifth_low", "fifth_high")),
     ]
-    short = described(f"{example}.SHORT_SCHEMA")
-    assert short.columns == [table.columns[0], *table.columns[2:4]]
+    assert described(f"{example}.SHORT_SCHEMA") == {name: table[name] for name in ("model", "first", "second")}
 
 
 def test_an_imported_schema_is_described_where_it_stands(example):

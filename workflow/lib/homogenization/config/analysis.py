@@ -5,11 +5,21 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 
 from homogenization.config.claims import load_all_claims
+from homogenization.config.models import OfModels, OfVariants
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.names.consequences import PERTURBATIONS
-from homogenization.run.sections import ExpandedPath, Section, one_of, pairs_of, readable, refused, without_nulls
+from homogenization.run.sections import (
+    ExpandedPath,
+    Section,
+    names_of,
+    one_of,
+    pairs_of,
+    readable,
+    refused,
+    without_nulls,
+)
 
 
 def _with_the_original(why: str) -> Any:
@@ -52,10 +62,10 @@ class Pooled(Section):
 class Contrasts(Section):
     """Paired differences between variants, review by review, with intervals and tests."""
 
-    pairs: list[list[str]] | None = None
+    pairs: Annotated[list[list[str]], AfterValidator(pairs_of("variant"))] | None = None
     """Pairs [variant, minus]; null: every variant minus `original`, and every variant with controls minus each of \
 them ([controls](../docs/variants.md#controls))."""
-    metrics: list[str] | None = Field(None, min_length=1)
+    metrics: names_of(METRIC_NAMES, 1) | None = None
     """Metrics to contrast; null: those of `metrics` that measure homogenization or attention and do not grow with the \
 number of tokens alone."""
     draws: int = Field(10_000, ge=100)
@@ -77,26 +87,13 @@ out; null: no such contrasts."""
     """Largest standardised mean difference (absolute) of a covariate between a variant and its control that counts as \
 balanced."""
 
-    _pairs = field_validator("pairs")(pairs_of("variant"))
-    _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
 
-
-class Components(Section):
+class Components(OfVariants):
     """Contributions of attention, feed-forward network and residual connections of each block to anisotropy."""
 
-    models: list[str] | None = Field(None, min_length=1)
-    """Models by name; null: all."""
-    variants: list[str] = Field(["original"], min_length=1)
-    """Variants by name."""
 
-
-class Positional(Section):
+class Positional(OfVariants):
     """How much of the attention of each head follows from positions alone, and which tokens draw it."""
-
-    models: list[str] | None = Field(None, min_length=1)
-    """Models by name; null: all."""
-    variants: list[str] = Field(["original"], min_length=1)
-    """Variants by name."""
 
 
 class Probes(Section):
@@ -110,16 +107,14 @@ class Probes(Section):
     """Orders of the labels of which the null is the mean."""
 
 
-class Consequences(Section):
+class Consequences(OfModels):
     """Texts read untouched and under interventions: what homogenization costs predictions, probes and comparisons."""
 
-    models: list[str] | None = Field(None, min_length=1)
-    """Models by name; null: all."""
     variants: list[str] | None = Field(None, min_length=1)
     """Variants by name, `original` among them; null: all."""
     n_reviews: int = Field(200, ge=2)
     """Reviews: the first of the sample by rank."""
-    perturbations: list[str] = Field(list(PERTURBATIONS))
+    perturbations: names_of(PERTURBATIONS) = Field(list(PERTURBATIONS))
     """Mildest changes of a text, which shifts are compared with: `typo` (two neighbouring letters of a word swapped), \
 `deleted_word`."""
     conditions: list[str] | None = None
@@ -131,15 +126,12 @@ and the perturbations. The others are read by the untouched model alone."""
     probes: Probes | None = Probes()
     """Probes of the labels; null: none. Needs labels."""
 
-    _perturbations = field_validator("perturbations")(one_of(PERTURBATIONS))
     _texts = field_validator("variants", "intervened")(_with_the_original("all others are compared with"))
 
 
-class Examples(Section):
+class Examples(OfModels):
     """Reviews that are shown token by token, the original beside each variant: a page of the report for each model."""
 
-    models: list[str] | None = Field(None, min_length=1)
-    """Models by name; null: all."""
     variants: list[str] | None = Field(None, min_length=1)
     """Variants by name, beside `original`; null: all."""
     reviews: list[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]] | None = Field(None, min_length=1)
@@ -157,12 +149,9 @@ variance and cosine anisotropy, or else of another metric of how alike tokens ar
     matrix_layers: int = Field(6, ge=1)
     """Most layers with that matrix, evenly spaced, the last among them; fewer where the page would pass 3 MB."""
 
-    @field_validator("contrast")
-    @classmethod
-    def of_two_variants(cls, contrast: list[str] | None) -> list[str] | None:
-        """The contrast is one of two variants."""
-        pairs_of("variant")(contrast and [contrast])
-        return contrast
+    _contrast = field_validator("contrast")(
+        refused(lambda pair: pair[0] == pair[1], "{} is no pair of two variants; write [variant, minus]")
+    )
 
 
 class Extrema(Section):
@@ -190,21 +179,19 @@ class Figures(Section):
 
     formats: list[Literal["svg", "png", "pdf"]] = Field(["svg"], min_length=1)
     """Formats of the files of figures; the report shows the first."""
-    metrics: list[str] | None = None
+    metrics: names_of(METRIC_NAMES) | None = None
     """Metrics that are drawn against depth and, where they are contrasted, as differences; null: those that `metrics` \
 or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, `max_explainable_variance` and \
 `cosine_anisotropy`. The page of curves in the report has all."""
-    views: list[str] = Field(["raw", "raw_without_first"], min_length=1)
+    views: names_of(VIEWS, 1) = Field(["raw", "raw_without_first"])
     """Views that are drawn: a row for each in the figure of a metric, a file for each of differences."""
     titles: dict[str, str] = Field({})
     """Title of a figure, by figure or metric name."""
     labels: dict[str, str] = Field({})
     """Display name of a model or variant."""
 
-    _views = field_validator("views")(one_of(VIEWS))
     _formats = field_validator("formats")(one_of(("svg", "png", "pdf")))
     _names = field_validator("titles", "labels", mode="before")(without_nulls)
-    _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
 
     @field_validator("titles")
     @classmethod

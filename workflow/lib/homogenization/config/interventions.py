@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
+from homogenization.config.models import OfVariants
 from homogenization.interventions.conditions import (
     BLOCK_NAMES,
     KEYS_MASKED,
@@ -17,23 +18,23 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.run.errors import nearest
-from homogenization.run.sections import Section, once, one_of, refused
+from homogenization.run.sections import Section, names_of, once, refused
 
-_PATTERNS = tuple(PATTERNS)
+_SLOPED = ("cosine_anisotropy", "max_explainable_variance", "normalized_effective_rank", "cosine_to_first_token")
 
-Share = Annotated[float, Field(ge=0, le=1)]
+Patterns = names_of(PATTERNS, 1)
+Shares = Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=1), AfterValidator(once)]
 Blocks = str | list[Annotated[int, Field(ge=1)]]
 
 
 class Steering(Section):
     """A' = (1 - λ) A + λ P."""
 
-    patterns: list[str] = Field(list(_PATTERNS), min_length=1)
+    patterns: Patterns = Field(list(PATTERNS))
     """Patterns P ([list](../docs/causes.md#patterns)), controls among them."""
-    strengths: list[Share] = Field([0.05, 0.1, 0.2, 0.4], min_length=1)
+    strengths: Shares = Field([0.05, 0.1, 0.2, 0.4])
     """Values of λ, from 0 to 1."""
 
-    _patterns = field_validator("patterns")(one_of(_PATTERNS))
     _removed = field_validator("patterns")(
         refused(
             lambda patterns: "removed" not in patterns,
@@ -41,19 +42,15 @@ class Steering(Section):
             "takes away. Add it",
         )
     )
-    _strengths = field_validator("strengths")(once)
 
 
 class Clipped(Section):
     """The mass on the sink, cut to a bound."""
 
-    bounds: list[Share] = Field([0.1], min_length=1)
+    bounds: Shares = Field([0.1])
     """Most mass on the sink, from 0 to 1."""
-    to: list[str] = Field(list(TO), min_length=1)
+    to: names_of(TO, 1) = Field(list(TO))
     """Who gets the rest: `nobody`, or the `others` in proportion."""
-
-    _bounds = field_validator("bounds")(once)
-    _to = field_validator("to")(one_of(TO))
 
 
 class Template(Section):
@@ -75,25 +72,16 @@ effect of position, the even part that of damage."""
 class Slopes(Section):
     """Derivatives of the metrics at λ = 0, for each block and pattern."""
 
-    patterns: list[str] = Field(list(_PATTERNS), min_length=1)
+    patterns: Patterns = Field(list(PATTERNS))
     """Patterns P."""
-    metrics: list[str] = Field(["cosine_anisotropy", "normalized_effective_rank"], min_length=1)
+    metrics: names_of(_SLOPED, 1) = Field(["cosine_anisotropy", "normalized_effective_rank"])
     """Metrics after the last block: `cosine_anisotropy`, `max_explainable_variance`, `normalized_effective_rank` or \
 `cosine_to_first_token`. Each takes a backward pass for each view."""
 
-    _patterns = field_validator("patterns")(one_of(_PATTERNS))
-    _metrics = field_validator("metrics")(
-        one_of(("cosine_anisotropy", "max_explainable_variance", "normalized_effective_rank", "cosine_to_first_token"))
-    )
 
-
-class Interventions(Section):
+class Interventions(OfVariants):
     """Attention changed while a model reads: what follows for its tokens, and what it costs the model."""
 
-    models: list[str] | None = Field(None, min_length=1)
-    """Models by name; null: all."""
-    variants: list[str] = Field(["original"], min_length=1)
-    """Variants by name."""
     n_reviews: int = Field(60, ge=1)
     """Reviews: the first of the sample by rank."""
     blocks: list[Blocks] = Field(["all"], min_length=1)
@@ -101,26 +89,19 @@ class Interventions(Section):
 depth), `steepest` (where the mean cosine grows fastest in tables/depth.parquet), or a list of numbers."""
     steering: Steering | None = Steering()
     """Mass moved to a pattern; null: none."""
-    masked: list[str] = Field(list(KEYS_MASKED))
+    masked: names_of(KEYS_MASKED) = Field(list(KEYS_MASKED))
     """Keys that no other token reads: `first`, `random` (three draws), `most_attended`, `massive`."""
     clipped: Clipped | None = Clipped()
     """The sink's mass cut to a bound; null: not."""
     template: Template | None = None
     """The attention that position predicts, amplified and divided out; null: not. Needs `positional`."""
-    positions: list[str] = Field([])
+    positions: names_of(POSITION_NAMES) = Field([])
     """Position ids: `offset` (all 64 further: nothing may change), `constant`, `scaled` (twice as far), `shuffled`. \
 Rotary models alone."""
     slopes: Slopes | None = Slopes()
     """Derivatives at λ = 0; null: none."""
-    metrics: list[str] = Field(
-        ["cosine_anisotropy", "max_explainable_variance", "normalized_effective_rank", "cosine_to_first_token"],
-        min_length=1,
-    )
+    metrics: names_of(METRICS, 1) = Field(list(_SLOPED))
     """Metrics of all layers: `cosine_anisotropy`, `cosine_to_first_token`, and any spectral metric."""
-
-    _masked = field_validator("masked")(one_of(KEYS_MASKED))
-    _positions = field_validator("positions")(one_of(POSITION_NAMES))
-    _metrics = field_validator("metrics")(one_of(METRICS))
 
     @field_validator("blocks")
     @classmethod

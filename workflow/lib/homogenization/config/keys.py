@@ -44,7 +44,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import nearest
-from homogenization.run.sections import ExpandedPath, Name, Section, lies_here, one_of, one_path
+from homogenization.run.sections import ExpandedPath, Name, Section, lies_here, names_of, one_path
 
 # keys by which sections name entries of the study, and the section of these entries
 _NAMED = {"models": "models", "variants": "variants", "pairs": "variants", "contrast": "variants"}
@@ -73,9 +73,9 @@ class Keys(Section):
     arms: list[list[str]] = Field([])
     """Pairs [arm, minus] of trained models that are compared seed by seed; `minus` may be any model."""
     states: States = States()
-    views: list[str] = Field(list(VIEWS), min_length=1)
+    views: names_of(VIEWS, 1) = Field(list(VIEWS))
     """How the token matrix is looked at."""
-    metrics: list[str] = Field(list(METRIC_NAMES), min_length=1)
+    metrics: names_of(METRIC_NAMES, 1) = Field(list(METRIC_NAMES))
     """Metrics to tabulate and draw."""
     mauve: Mauve = Mauve()
     pooled: Pooled = Pooled()
@@ -145,23 +145,13 @@ depends on it."""
             raise ValueError(f"the file {container!r} does not exist; build it (docs/cluster.md), or name an address")
         return container
 
-    _views = field_validator("views")(one_of(VIEWS))
-    _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
-
-    @field_validator("keyphrases")
+    @field_validator("keyphrases", "variants")
     @classmethod
-    def writer_of_keyphrases_exists(cls, keyphrases: AnyKeyphrases, info: ValidationInfo) -> AnyKeyphrases:
-        """The language model that finds key phrases is among the writers."""
-        _check_writer(keyphrases, info)
-        return keyphrases
-
-    @field_validator("variants")
-    @classmethod
-    def writers_of_variants_exist(cls, variants: dict[str, AnyVariant], info: ValidationInfo) -> dict[str, AnyVariant]:
-        """The language models that rewrite are among the writers."""
-        for name, variant in variants.items():
-            _check_writer(variant, info, f"{name}: ")
-        return variants
+    def writers_exist(cls, chosen: Any, info: ValidationInfo) -> Any:
+        """The language models that find key phrases or rewrite are among the writers."""
+        for name, entry in chosen.items() if isinstance(chosen, dict) else [("", chosen)]:
+            _check_writer(entry, info, name and f"{name}: ")
+        return chosen
 
     @field_validator("variants")
     @classmethod

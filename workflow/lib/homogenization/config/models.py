@@ -1,25 +1,51 @@
 """The part of the configuration on models that read: their weights, how they run, and the stored states."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from homogenization.config.training import ModelWeights
+from homogenization.config.weights import TrainedWeights
 from homogenization.models.dtypes import Dtype
 from homogenization.run.sections import Section, once
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
-class Model(Section):
-    """Weights, and how they are run."""
+class RunModel(Section):
+    """Weights, and how a job runs them."""
 
-    weights: ModelWeights
-    """Where the weights come from."""
+    weights: TrainedWeights
     dtype: Dtype = "float32"
     """Precision of the forward pass."""
     device: Device = "auto"
     """`auto`: CUDA, then MPS, then CPU."""
+    gpus: int = Field(1, ge=1, exclude=True)
+    """GPUs of a job; the blocks are spread over them. Nothing reruns."""
+    billions: float | None = Field(None, gt=0, exclude=True)
+    """Billions of parameters, for a job's request of memory and time; null: from the weights' files or the hub id \
+(`8B`). Nothing reruns."""
+
+
+class OfModels(Section):
+    """What is done to models."""
+
+    models: list[str] | None = Field(None, min_length=1)
+    """Models by name; null: all."""
+
+
+class OfVariants(OfModels):
+    """What is done to models and variants."""
+
+    variants: list[str] = Field(["original"], min_length=1)
+    """Variants by name."""
+
+
+class Model(RunModel):
+    """A model whose states are studied."""
+
+    weights: ModelWeights
+    """Where the weights come from."""
     bos: Literal["default", "always", "never"] = "default"
     """First token: what the tokenizer does, always one BOS token, or never one."""
     max_tokens: int | None = Field(None, ge=2)
@@ -29,11 +55,6 @@ class Model(Section):
     token_budget: int = Field(2048, ge=1)
     """Most tokens per pass; whole reviews are packed up to it. Halves when memory runs out. On a CPU, reviews \
 pass one by one."""
-    gpus: int = Field(1, ge=1, exclude=True)
-    """GPUs of a job; the blocks are spread over them. Nothing reruns."""
-    billions: float | None = Field(None, gt=0, exclude=True)
-    """Billions of parameters, for a job's request of memory and time; null: from the weights' files or the hub id \
-(`8B`). Nothing reruns."""
 
 
 class States(Section):
@@ -45,12 +66,10 @@ class States(Section):
     """Tokens in a chunk of a layer's array."""
     record_attention: bool = True
     """Sum the attention that each token receives, in every layer."""
-    layers: list[int] | None = Field(None, min_length=2)
+    layers: Annotated[list[int], Field(min_length=2), AfterValidator(once)] | None = None
     """Layers of the residual stream to store, 0 before the first block; negative ones count from the last; null: \
 all."""
     keep: bool = True
     """false: no states are written; a job measures them while its model reads."""
     sample_tokens: int | None = Field(None, ge=1)
     """Tokens of each review whose states are kept under `samples/` in any case; null: none."""
-
-    _layers = field_validator("layers")(once)

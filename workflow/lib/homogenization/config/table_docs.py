@@ -6,7 +6,7 @@ writes it; a test fails when it differs. What stands outside of the two markers 
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,12 +29,10 @@ _FILES = {
     "variants/{variant}/{shard}.sentences.parquet": "variants.refusals.SENTENCE_SCHEMA",
     "similarity/{variant}/{shard}.parquet": "variants.schemas.SCORE_SCHEMA",
     "fluency/{variant}/{shard}.parquet": "variants.schemas.FLUENCY_SCHEMA",
-    f"spectra/{_OF_JOB}.parquet": "measures.spectra.SPECTRA_SCHEMA",
-    f"geometry/{_OF_JOB}.parquet": "measures.geometry.GEOMETRY_SCHEMA",
-    f"attention/{_OF_JOB}.parquet": "measures.attention.ATTENTION_SCHEMA",
-    f"pooled/{_OF_JOB}.parquet": "measures.pooled.POOLED_SCHEMA",
-    f"mauve/{_OF_JOB}.parquet": "measures.mauve.MAUVE_SCHEMA",
-    f"sinks/{_OF_JOB}.parquet": "measures.sinks.SINKS_SCHEMA",
+    **{
+        f"{measure}/{_OF_JOB}.parquet": f"measures.{measure}.{measure.upper()}_SCHEMA"
+        for measure in ("spectra", "geometry", "attention", "pooled", "mauve", "sinks")
+    },
     f"components/{_OF_JOB}.parquet": "measures.components.COMPONENT_STATES_SCHEMA",
     f"positional/{_OF_JOB}.parquet": "measures.positional.POSITIONAL_SUMS_SCHEMA",
     f"interventions/{_OF_JOB}.parquet": "interventions.schemas.INTERVENED_SCHEMA",
@@ -49,51 +47,39 @@ _FILES = {
 }
 
 
-class Columns(NamedTuple):
-    """Columns of a schema with one meaning.
+class Column(NamedTuple):
+    """The type of a column, the text of its comment, and the dictionary of shared columns that has it, or ""."""
 
-    Attributes:
-        schema: the columns and their types.
-        meaning: text of their comment.
-        shared: name of the dictionary of shared columns that they are taken from; "" for the schema's own.
-    """
-
-    schema: Mapping[str, Any]
+    dtype: Any
     meaning: str
     shared: str = ""
 
 
-class Described(NamedTuple):
-    """A schema in words: what a row is, and its columns in their order."""
-
-    row: str
-    columns: list[Columns]
-
-
-def described(name: str) -> Described:
-    """The schema of a dotted name below `homogenization`, such as `tables.mauve.MAUVE_SUMMARY_SCHEMA`.
+@cache
+def described(name: str) -> dict[str, Column]:
+    """The columns of a schema, a dotted name below `homogenization` such as `tables.mauve.MAUVE_SUMMARY_SCHEMA`.
 
     Raises:
         ValueError: a column has no meaning, or there is no such schema.
     """
     module, node, lines = _assigned(name)
-    found = []
+    found: dict[str, Column] = {}
     for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else [(None, node)]:
-        entry = ast.Expression(value if key is None else ast.Dict([key], [value]))
-        code = compile(ast.fix_missing_locations(entry), module, "eval")
-        added = eval(code, vars(import_module(f"homogenization.{module}")))
+        entry = ast.unparse(value if key is None else ast.Dict([key], [value]))
+        added = eval(entry, vars(import_module(f"homogenization.{module}")))
         behind = lines[value.end_lineno - 1].partition(_MARK)[2].strip()
         # what stands above the first line is said of the whole
         if meaning := behind or (_above(lines, value) if value.lineno > node.lineno else ""):
-            found.append(Columns(added, meaning))
+            found |= {column: Column(dtype, meaning) for column, dtype in added.items()}
         elif key is None and isinstance(value, ast.Name):
-            found += described(f"{module}.{value.id}").columns
-        elif key is None and isinstance(value, ast.Call) and getattr(value.func, "id", "") in _SHARED:
-            found += [Columns({name: dtype}, "", _SHARED[value.func.id]) for name, dtype in added.items()]
+            found |= described(f"{module}.{value.id}")
+        elif key is None and isinstance(value, ast.Call) and (shared := _SHARED.get(getattr(value.func, "id", ""))):
+            every = described(f"names.columns.{shared}")
+            found |= {column: every[column]._replace(shared=shared) for column in added}
         else:
             hint = f"write it as a comment `{_MARK} …` of the column"
             raise ValueError(f"{name}: {', '.join(added)} has no meaning; {hint}")
-    return Described(row(name), found)
+    return found
 
 
 def row(name: str) -> str:
@@ -155,38 +141,33 @@ def made_anew(page: str, part: str, content: str) -> str:
 
 def tables_page(page: str) -> str:
     """`page` with what stands between the two markers made anew."""
-    shared = [described(f"names.columns.{name}") for name in _SHARED.values()]
-    blocks = [f"## {part.row}\n\n{_list(part)}" for part in shared]
+    shared = [f"names.columns.{name}" for name in _SHARED.values()]
+    blocks = [f"## {row(part)}\n\n{_list(part)}" for part in shared]
     blocks.append("## Tables of a study: `tables/`")
     blocks += [_section(file, schema, f" Made by `{rule}`.") for file, (rule, schema) in tables_made().items()]
     blocks += ["## The plan: `plan/`", *(_section(file, schema) for file, schema in _PLAN.items())]
-    files = {file: described(schema) for file, schema in _FILES.items()}
-    rows = [f"| `{file}` | {table.row} | {'; '.join(_in_words(table))} |" for file, table in files.items()]
+    rows = [f"| `{file}` | {row(schema)} | {'; '.join(_in_words(schema))} |" for file, schema in _FILES.items()]
     blocks.append("\n".join(["## Files of jobs\n", "| file | rows | columns |", "| --- | --- | --- |", *rows]))
     return made_anew(page, "tables", "\n\n".join(blocks) + "\n")
 
 
 def _section(file: str, schema: str, rule: str = "") -> str:
-    table = described(schema)
-    return f"### `{file}`\n\n{table.row}{rule}\n\n{_list(table)}"
+    return f"### `{file}`\n\n{row(schema)}{rule}\n\n{_list(schema)}"
 
 
-def _list(table: Described) -> str:
-    return "\n".join(f"- {told}" for told in _in_words(table))
+def _list(schema: str) -> str:
+    return "\n".join(f"- {told}" for told in _in_words(schema))
 
 
-def _in_words(table: Described) -> Iterator[str]:
+def _in_words(schema: str) -> Iterator[str]:
     """For each meaning the names of columns with their type; for shared columns that follow each other, their names."""
-    for shared, parts in groupby(table.columns, key=lambda part: part.shared):
+    # the meaning of a shared column stands with all of them
+    told = groupby(described(schema).items(), key=lambda item: (item[1].shared, item[1].shared or item[1].meaning))
+    for (shared, meaning), part in told:
+        types = {name: str(column.dtype) for name, column in part}
+        names = ", ".join(f"`{name}`" for name in types)
         if shared:
-            heading = row(f"names.columns.{shared}")
-            names = [name for part in parts for name in part.schema]
-            yield f"{_names(names)}: [above](#{heading.lower().replace(' ', '-')})"
+            heading = row(f"names.columns.{shared}").lower().replace(" ", "-")
+            yield f"{names}: [above](#{heading})"
         else:
-            for part in parts:
-                types = dict.fromkeys(map(str, part.schema.values()))
-                yield f"{_names(part.schema)} ({', '.join(types)}): {part.meaning}"
-
-
-def _names(columns: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in columns)
+            yield f"{names} ({', '.join(dict.fromkeys(types.values()))}): {meaning}"

@@ -6,10 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.config.models import Device
+from homogenization.config.models import Device, RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.models.dtypes import Dtype
 from homogenization.names.variants import RULE_POSITIONS, SIDES
 from homogenization.run.sections import Option, Section, lies_here, one_of, refused, without_nulls
 from homogenization.writers.prompts import load_prompt, unit_of
@@ -295,18 +294,10 @@ either."""
         return self
 
 
-class Fluency(Section):
+class Fluency(RunModel):
     """Loss per word of each text under a causal language model, and the bound of acceptance."""
 
     weights: TrainedWeights
     """A causal language model."""
-    dtype: Dtype = "float32"
-    """Precision."""
-    device: Device = "auto"
-    """`auto`: CUDA, then MPS, then CPU."""
     max_excess: float | None = None
     """Largest loss per word, minus that of the original, of an accepted review, in nats; null: no bound."""
-    gpus: int = Field(1, ge=1, exclude=True)
-    """GPUs of a job. Nothing reruns."""
-    billions: float | None = Field(None, gt=0, exclude=True)
-    """Billions of parameters, as `models.NAME.billions`. Nothing reruns."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from homogenization.config.models import Device
+from homogenization.config.models import RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.models.dtypes import Dtype
 from homogenization.run.secrets import secrets_of
@@ -41,7 +41,7 @@ class Writer(Option):
         return self.weights.built_files(results) if hasattr(self, "weights") else []
 
 
-class LocalWriter(Writer):
+class LocalWriter(Writer, RunModel):
     """A language model that runs in the job."""
 
     module: ClassVar[str] = "writers.local"
@@ -51,19 +51,13 @@ class LocalWriter(Writer):
     weights: TrainedWeights
     """An instruction-tuned model with a chat template."""
     dtype: Dtype = "bfloat16"
-    """Precision."""
-    device: Device = "auto"
-    """`auto`: CUDA, then MPS, then CPU."""
+    """Precision of the forward pass."""
     batch_size: int = Field(16, ge=1)
     """Requests of a batch. Halves when memory runs out. 16 is right on the CPU, and for 7 billion parameters on a GPU \
 of 24 GiB; with 80 GB, 128: a step takes about as long for all of them."""
     structured_output: Literal["json_schema", "none"] = "json_schema"
     """How the form of answers is enforced: by their JSON schema, or by the prompt alone. Answers are read strictly in \
 any case."""
-    gpus: int = Field(1, ge=1, exclude=True)
-    """GPUs of a job. Nothing reruns."""
-    billions: float | None = Field(None, gt=0, exclude=True)
-    """Billions of parameters, as `models.NAME.billions`. Nothing reruns."""
 
     threads: ClassVar[int] = 2
     # it sends no requests

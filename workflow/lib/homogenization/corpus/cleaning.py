@@ -6,7 +6,7 @@ Texts that are not English are told, since stop words, sentence boundaries and t
 import html
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import polars as pl
@@ -104,31 +104,23 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
     return clean
 
 
-def stop_word_share(texts: Sequence[str]) -> float | None:
-    """Share of English stop words among the words of all `texts` together; words of one letter do not count.
-
-    Returns:
-        A number from 0 to 1, or None if the texts have fewer than `FEWEST_WORDS` words.
-    """
-    return _share(map(_counts, texts))
-
-
-def _counts(text: str) -> tuple[int, int]:
-    """Words, and stop words among them."""
+def word_counts(text: str) -> tuple[int, int]:
+    """Words of more than one letter, and English stop words among them."""
     longer = [word for word in words(text) if len(word) > 1 and not word.isnumeric()]
     return len(longer), sum(map(is_stop_word, longer))
 
 
-def _share(counts: Iterable[tuple[int, int]]) -> float | None:
+def stop_word_share(*counts: tuple[int, int]) -> float | None:
+    """Share of stop words in texts with these `word_counts`; None if these are below `FEWEST_WORDS` together."""
     n_words, n_stop_words = map(sum, zip((0, 0), *counts, strict=True))
     return n_stop_words / n_words if n_words >= FEWEST_WORDS else None
 
 
 def warn_of_other_languages(texts: Sequence[str]) -> None:
     """Show a warning on the terminal if the corpus, or some of its texts, seem not to be English."""
-    counts = [_counts(text) for text in texts]
-    share = _share(counts)
-    n_foreign = sum(_is_foreign(_share([of_text])) for of_text in counts)
+    counts = [word_counts(text) for text in texts]
+    share = stop_word_share(*counts)
+    n_foreign = sum(_is_foreign(stop_word_share(of_text)) for of_text in counts)
     if share is not None:
         logging.info("corpus: %.2f of the words are English stop words", share)
     if _is_foreign(share):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from homogenization.config.table_docs import Described, described, row, tables_made
+from homogenization.config.table_docs import described, row, tables_made
 from homogenization.names.columns import columns
 from homogenization.names.variants import ORIGINAL
 from homogenization.reading.citation import citation
@@ -88,8 +88,7 @@ class Results:
         if path.suffix == ".parquet":
             return read_table(path)
         schema = _schema(path.name)
-        parts = described(schema).columns if schema else []
-        types = {column: dtype for part in parts for column, dtype in part.schema.items()}
+        types = {name: column.dtype for name, column in described(schema).items()} if schema else {}
         return pl.read_csv(read_bytes(path), schema_overrides=types, infer_schema=False)  # other columns are text
 
     @cached_property
@@ -128,10 +127,10 @@ class Results:
         """
         if name == _VERDICTS:
             meanings = dict.fromkeys(self.verdicts.columns, ("String", _VERDICT))
-            of_claims = _meanings(described("claims.judgement.CLAIMS_SCHEMA"))
+            of_claims = _meanings("claims.judgement.CLAIMS_SCHEMA")
             meanings |= {column: of_claims[column] for column in meanings if column in of_claims}
         elif schema := "reading.results.TEXTS_SCHEMA" if name == _TEXTS else _schema(name):
-            meanings = _meanings(described(schema))
+            meanings = _meanings(schema)
         else:
             meanings = {column: (str(dtype), "") for column, dtype in self.table(name).schema.items()}
         rows = [(column, *words) for column, words in meanings.items()]
@@ -245,14 +244,9 @@ def _row(file: str) -> str:
     return _plain(row(schema)) if schema else _ROWS.get(file, "")
 
 
-def _meanings(schema: Described) -> dict[str, tuple[str, str]]:
+def _meanings(schema: str) -> dict[str, tuple[str, str]]:
     """Type and meaning of every column."""
-    found = {}
-    for part in schema.columns:
-        meanings = _meanings(described(f"names.columns.{part.shared}")) if part.shared else {}
-        for column, dtype in part.schema.items():
-            found[column] = meanings.get(column) or (str(dtype), _plain(part.meaning))
-    return found
+    return {name: (str(column.dtype), _plain(column.meaning)) for name, column in described(schema).items()}
 
 
 def _plain(words: str) -> str:

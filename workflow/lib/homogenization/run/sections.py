@@ -6,7 +6,7 @@ Every parse of the Snakefile imports them.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
@@ -125,6 +125,11 @@ def one_of(names: tuple[str, ...]) -> Callable[[Any], Any]:
         return values
 
     return check
+
+
+def names_of(names: Iterable[str], least: int | None = None) -> Any:
+    """The type of a list of different names, all of them among `names`; at least so many."""
+    return Annotated[list[str], Field(min_length=least), AfterValidator(one_of(tuple(names)))]
 
 
 def pairs_of(kind: str) -> Callable[[Any], Any]:
