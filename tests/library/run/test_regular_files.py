@@ -1,11 +1,15 @@
 """A large file is hashed once, and again when it has changed, whatever its size and date of modification say."""
 
+import json
 import os
+import subprocess
+import sys
 import time
 from hashlib import sha256
 
 import pytest
 
+from conftest import ROOT
 from homogenization.run import regular_files
 from homogenization.run.regular_files import sha256_once
 from homogenization.run.user_cache import CACHE_VARIABLE
@@ -85,3 +89,37 @@ def test_a_file_that_changes_while_it_is_hashed_gets_no_note(file, tmp_path, mon
     monkeypatch.setattr(regular_files, "sha256_of", hash_and_write)
     sha256_once(file)
     assert notes(tmp_path) == []
+
+
+def test_without_a_place_for_notes_each_call_hashes(file, hashed, tmp_path, monkeypatch):
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert [sha256_once(file), sha256_once(file)] == [digest(CONTENT)] * 2
+    for variable in (CACHE_VARIABLE, "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(regular_files.Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert sha256_once(file) == digest(CONTENT)
+    assert len(hashed) == 3
+
+
+def test_a_note_of_another_file_is_not_taken(file, hashed, tmp_path):
+    sha256_once(file)
+    (note,) = notes(tmp_path)
+    note.write_text(json.dumps(["0" * 32, "0" * 64]))
+    assert sha256_once(file) == digest(CONTENT)
+    assert len(hashed) == 2
+
+
+def test_processes_at_once_agree(file, tmp_path):
+    files = [file, *(tmp_path / f"{number}.safetensors" for number in range(20))]
+    for number, path in enumerate(files):
+        path.write_bytes(CONTENT + bytes([number]))
+    program = (
+        "import sys\nfrom homogenization.run import regular_files\nregular_files._SETTLED = -1.0\n"
+        "for path in sys.argv[1:] * 5: print(regular_files.sha256_once(path))"
+    )
+    command = [sys.executable, "-c", program, *map(str, files)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow/lib")}
+    running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    expected = [digest(path.read_bytes()) for path in files] * 5
+    assert [process.communicate()[0].split() for process in running] == [expected] * 2
+    assert {json.loads(note.read_text())[1] for note in notes(tmp_path)} == set(expected)
