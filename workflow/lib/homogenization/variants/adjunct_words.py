@@ -9,8 +9,17 @@ def _phrases(text: str) -> frozenset[str]:
     return frozenset(text.split("|"))
 
 
+def _phrases(text: str) -> frozenset[str]:
+    return frozenset(text.split("|"))
+
+
 #: Third-person pronouns, which may refer to a noun of the sentence.
-PRONOUNS = _words("he she it they him her them his hers its their theirs himself herself itself themselves")
+PRONOUNS = _words(
+    "he she it they him her them his hers its their theirs himself herself itself themselves this that these those "
+    "other others"
+)
+#: Pronouns that mean the same wherever they stand.
+SPEAKERS = _words("i me my mine myself we us our ours you your yours yourself one")
 #: Verbs with which a sentence without a subject is an imperative.
 IMPERATIVES = _words(
     "avoid be buy check consider do enjoy forget get give go imagine let look make read remember rent save see skip "
@@ -26,12 +35,18 @@ FOCUS = _words(
 ANSWERS = _words("anyway doubt either instead nevertheless otherwise still then too")
 #: Words of degree, which point at what follows.
 DEGREES = _words("best ever first last most only so such too worst")
+#: Words by which a main clause answers the clause before it.
+ANSWERS = _words("anyway doubt either instead nevertheless otherwise still then too")
+#: Words of degree, which point at what follows.
+DEGREES = _words("best ever first last most only so such too worst")
 #: Words of the main clause with which "because" and "when" have two readings.
 NEGATIONS = _words("barely hardly neither never no nobody none not nothing only just n't n’t")
 #: Conjunctions of clauses that stand before the main clause or behind it.
-CONJUNCTIONS = _words("after although as because before if once since though unless until when whenever whereas while")
+CONJUNCTIONS = _words("after although because before if once since though unless until when whenever")
 #: Those, and prepositions, before which a comma stands at the end of a sentence.
-CONCESSIVE = _words("although despite like though unlike whereas while")
+CONCESSIVE = _words("although despite like though unlike")
+#: Words of an event, before which a clause with "when" is no condition.
+EVENTS = _words("about just only then was were")
 #: Verbs of which a clause with "if" or "when" may be the object.
 ASKING = _words(
     "ask asked care cared cares decide explain forget hate hated is knew know known knows like liked love loved "
@@ -76,8 +91,6 @@ ADVERBS = _words(
     "seriously sometimes strangely supposedly surprisingly thankfully therefore today tonight ultimately "
     "undoubtedly unfortunately usually yesterday"
 )
-#: Words that may stand before an adjunct at the front of a sentence.
-LEADS = ADVERBS | _words("also and besides but or so still yet")
 #: Phrases that are adjuncts with every verb; a comma precedes them at the end.
 DISCOURSE = _phrases(
     "after all|all in all|as a matter of fact|as a result|as usual|at best|at least|at the very least|"

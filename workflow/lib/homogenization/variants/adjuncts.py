@@ -1,13 +1,13 @@
 """Adjuncts of a main clause, which English puts at its front or end with the same words (Quirk et al. 1985, ch. 8).
 
-"If you like horror, watch it." and "Watch it if you like horror." An adjunct is found on the parse of its sentence. What
-the verb needs (a complement), what would belong to another verb at its new place, and what would bring a pronoun before
-its noun is left out: a sentence in doubt stays as it is.
+"If you like horror, watch it." and "Watch it if you like horror." An adjunct is found on the parse of its sentence. Left
+out is what the verb needs (a complement), what would belong to another verb at its new place, and what would bring a
+pronoun before its noun: a sentence in doubt stays as it is.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from homogenization.corpus.sentences import folded
@@ -38,7 +38,7 @@ class Adjunct:
         construction: "adjunct" (a prepositional phrase or noun phrase), "clause" (with a conjunction), or "adverb".
         first: Number of its first token in the sentence.
         last: Number of its last token.
-        lead: Number of tokens at the beginning of the sentence that no adjunct precedes ("But", "However,").
+        lead: Number of tokens at the beginning of the sentence that no adjunct precedes ("But").
         place: Where it stands: "front", behind the lead; "end"; or "inside".
         subject: Number of the subject's last token, if the adjunct may stand behind it between commas; otherwise None.
         comma: Whether a comma precedes it at the end of the sentence.
@@ -89,13 +89,10 @@ class MainClause:
 
     @cached_property
     def lead(self) -> int:
-        """Number of tokens at the beginning that no adjunct precedes: a coordinator, an adverb, with their commas."""
-        number = 0
-        while number < len(self.tokens) and self.tokens[number].head == self.verb:
-            if self.words[number] not in lexicon.LEADS and not (number and self.words[number] == ","):
-                break
-            number += 1
-        return number
+        """Number of tokens at the beginning that no adjunct precedes: a coordinator, with its comma."""
+        if self.tokens[0].dep != "cc":
+            return 0
+        return 1 + (self.words[1:2] == [","])
 
     @cached_property
     def verbs(self) -> list[int]:
@@ -121,8 +118,6 @@ class MainClause:
             comma = self._takes_comma(number, first, last)
             lead = first if place == "front" else self.lead
             adjunct = Adjunct(construction, first, last, lead, place, self._inner_place(first, last), comma)
-            if place == "front" and construction == "clause" and self._has(_CLAUSES, self._outside(adjunct)):
-                adjunct = replace(adjunct, comma=True)
             if self._can_move(adjunct):
                 yield adjunct
 
@@ -191,13 +186,13 @@ class MainClause:
             return False
         if not lexicon.ANSWERS.isdisjoint(main):
             return False
-        if place == "front":  # "this" is what the clause says, unless it is a condition
-            points = [self.words[number] for number in self._subjects(self.verb)]
-            return conjunction in ("if", "unless") or points[:1] not in (["this"], ["that"])
+        if place == "front":
+            return self.words[last] != "then"
         asked = conjunction in ("if", "when") and self.words[self.tokens[verb].head] in lexicon.ASKING
-        denied = conjunction in ("because", "when") and not lexicon.NEGATIONS.isdisjoint(main)
-        compared = conjunction == "as" and not {"as", "so", "such", "same"}.isdisjoint(main)
-        return not denied and not compared and (not asked or self._is_completed(self.tokens[verb].head, first))
+        denied = conjunction == "because" and not lexicon.NEGATIONS.isdisjoint(main)
+        denied |= conjunction == "if" and "wonder" in main
+        is_event = conjunction in ("when", "since") and not (lexicon.EVENTS | lexicon.TIMES).isdisjoint(main)
+        return not denied and not is_event and (not asked or self._is_completed(self.tokens[verb].head, first))
 
     def _is_completed(self, verb: int, before: int) -> bool:
         return self._has(_COMPLEMENTS, (number for number in self._children(verb) if number < before))
@@ -210,10 +205,12 @@ class MainClause:
         if self.words[number + 1] in ("for", "which", "what", "whose", "whom", "that"):
             return False
         inside = range(number + 1, last + 1)
-        if place == "front":
-            return preposition not in lexicon.BOUND_PREPOSITIONS and (has_gerund or bool(objects))
-        heavy = self._has(("relcl", "acl", "conj", "ccomp"), inside)
         main = [word for at, word in enumerate(self.words) if not number <= at <= last]
+        if place == "front":
+            is_plain = preposition in lexicon.FREE_PREPOSITIONS or has_gerund or not lexicon.TIMES.isdisjoint(objects)
+            follows = any(self.tokens[n].dep == "prep" for n in range(max(self.verb, last), len(self.tokens)))
+            return preposition not in lexicon.BOUND_PREPOSITIONS and (is_plain or (bool(objects) and not follows))
+        heavy = self._has(("relcl", "acl", "conj", "ccomp"), inside)
         if heavy or "never" in main or not lexicon.DEGREES.isdisjoint(main) or not self._is_completed(verb, number):
             return False
         if preposition in lexicon.FREE_PREPOSITIONS or (has_gerund and preposition in lexicon.GERUND_PREPOSITIONS):
@@ -227,7 +224,7 @@ class MainClause:
     def _takes_comma(self, number: int, first: int, last: int) -> bool:
         opening = self.words[first + (self.words[first] == "even" and first < last)]
         of_sentence = " ".join(self.words[first : last + 1]) in lexicon.DISCOURSE | lexicon.ADVERBS
-        return of_sentence or opening in lexicon.CONCESSIVE or (opening == "as" and self._place(first, last) == "front")
+        return of_sentence or opening in lexicon.CONCESSIVE
 
     def _outside(self, adjunct: Adjunct) -> list[int]:
         return [number for number in range(len(self.tokens)) if not adjunct.first <= number <= adjunct.last]
@@ -241,14 +238,23 @@ class MainClause:
         coordinated = [n for n in outside if self.tokens[n].dep in ("conj", "parataxis", "cc") and n > self.verb]
         if any(self.tokens[number].head in self.verbs for number in coordinated):
             return False
-        if adjunct.place == "front":
-            if adjunct.construction == "clause":
-                return adjunct.comma or not any(self.words[number] == "," for number in outside if number > last + 1)
-            return not self._has({*_CLAUSES, "xcomp"}, outside)
         dividing = _CLAUSES if adjunct.construction == "clause" else {*_CLAUSES, "xcomp"}
+        if adjunct.place == "front":
+            has_clause = any(self.tokens[number].pos in ("VERB", "AUX") for number in range(first, last + 1))
+            is_closed_off = not has_clause or self.words[last + 1] == ","
+            divided = any(self.words[number] == "," for number in outside if number > last + 1)
+            return is_closed_off and not divided and not self._has(dividing, outside)
         between = self._has(dividing, (number for number in outside if self.verb < number < first))
+        if (
+            before in lexicon.TIMES
+            or before == "later"
+            or any(
+                self.tokens[number].dep == "conj" and self.tokens[number].pos in ("VERB", "AUX") for number in outside
+            )
+        ):
+            return False
         if adjunct.place == "end":
-            return not between or before == ","
+            return not between or (before == "," and adjunct.construction == "clause")
         is_enclosed = before == "," and self.words[last + 1] == "," and first < self.verb
         behind = [number for number in outside if last < number < len(self.tokens) - 1]
         is_last = before != "," and not between and not self._has({*_CLAUSES, "xcomp", "punct"}, behind)
@@ -269,11 +275,22 @@ class MainClause:
         return span is not None and span[0] <= rest[0] <= span[1]
 
     def _keeps_reference(self, adjunct: Adjunct, outside: list[int]) -> bool:
-        """Whether no pronoun of the main clause refers to a noun of the adjunct, which has to come first."""
-        named = ("nsubj", "nsubjpass", "dobj") if adjunct.place == "front" else ("nsubj", "nsubjpass")
-        inside = [self.tokens[number] for number in range(adjunct.first, adjunct.last + 1)]
-        refers = any(self.words[number] in lexicon.PRONOUNS for number in outside)
-        return not refers or not any(token.dep in named and token.pos in ("NOUN", "PROPN") for token in inside)
+        """Whether no pronoun would come before what it may refer to.
+
+        In what moves behind, nothing may be named that a pronoun of the main clause could mean; in what moves ahead, no
+        pronoun may stand but that of the main clause's subject.
+        """
+        inside = range(adjunct.first, adjunct.last + 1)
+        if adjunct.place == "front" and not set(self.words[adjunct.first : adjunct.last + 1]) & lexicon.TIMES:
+            named = ("NOUN", "PROPN", "PRON", "DET")
+            names = any(self.tokens[n].pos in named and self.words[n] not in lexicon.SPEAKERS for n in inside)
+            return not names or not any(self._refers(n) for n in outside)
+        subjects = [self.words[n] for n in self._subjects(self.verb)]
+        return all(self.words[n] in subjects for n in inside if self._refers(n))
+
+    def _refers(self, number: int) -> bool:
+        """Whether a token is a pronoun, and not the determiner of a noun."""
+        return self.words[number] in lexicon.PRONOUNS and self.tokens[number].dep not in ("det", "mark", "expl")
 
 
 def placed(sentence: Sentence, adjunct: Adjunct, place: str, names: frozenset[str]) -> tuple[str, int]:
@@ -307,7 +324,7 @@ def placed(sentence: Sentence, adjunct: Adjunct, place: str, names: frozenset[st
     else:
         ahead = sentence.tokens[adjunct.lead].start if place == "front" else sentence.tokens[adjunct.subject].end
         gap = max((number + 1 for number, atom in enumerate(rest) if atom.span and atom.span[0] < ahead), default=0)
-        while gap and gap < len(rest) and rest[gap].clings_left:  # "However," and the quotes of a subject
+        while gap and gap < len(rest) and rest[gap].clings_left:  # a comma, and the quotes of a subject
             gap += 1
         marks = ([], [_COMMA]) if place == "front" else ([_COMMA], [_COMMA])
     result = [*rest[:gap], *marks[0], *moved, *marks[1], *rest[gap:], *stops]
