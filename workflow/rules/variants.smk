@@ -278,3 +278,23 @@ if STUDY.fluency and STUDY.written:
             "<logs>/fluency/{variant}/{shard}.log",
         wildcard_constraints:
             variant=any_of(STUDY.written),
+
+
+rule write_audit_sheet:
+    """Draws changed sentences of all variants for a blind reading: a table to fill in, and a page to press."""
+    input:
+        variants=expand("<results>/variants/{variant}/{shard}.parquet", variant=STUDY.audited_variants, shard=STUDY.shards),
+    output:
+        sheet="<results>/audit/sheet.csv",
+        page="<results>/audit/sheet.html",
+    log:
+        "<logs>/audit/write_audit_sheet.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        code=code("write_audit_sheet"),
+        template=template("pages/audit"),
+        n_passages=STUDY.audit.passages,
+        seed=STUDY.seed,
+    script:
+        "../scripts/write_audit_sheet.py"

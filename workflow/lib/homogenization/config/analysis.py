@@ -20,6 +20,7 @@ from homogenization.run.sections import (
     refused,
     without_nulls,
 )
+from homogenization.variants.audit import readings
 
 
 def _with_the_original(why: str) -> Any:
@@ -35,6 +36,19 @@ ClaimsFiles = Annotated[
     AfterValidator(readable(load_all_claims)),
     WithJsonSchema({"anyOf": [_STRING, {"type": "array", "items": _STRING}, {"type": "null"}]}),
 ]
+
+
+class Audit(Section):
+    """A blind reading of rewritten sentences by people."""
+
+    passages: int = Field(40, ge=1)
+    """Changed sentences of each variant on the sheet that `snakemake audit` writes."""
+    variants: list[str] | None = Field(None, min_length=1)
+    """Variants by name; null: all but the original."""
+    ratings: list[ExpandedPath] = Field([])
+    """Filled sheets, one CSV file for each reader; without any, the texts are not audited."""
+
+    _ratings = field_validator("ratings")(readable(readings))
 
 
 class Mauve(Section):

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from homogenization.config.analysis import (
+    Audit,
     ClaimsFiles,
     Components,
     Consequences,
@@ -68,6 +69,7 @@ class Keys(Section):
     similarity: Similarity = Field({}, validate_default=True)
     fluency: Fluency | None = None
     """How well the texts read; null: not computed."""
+    audit: Audit = Audit()
     models: dict[Name, Model] = Field(min_length=1)
     """Models by name."""
     arms: list[list[str]] = Field([])
@@ -173,7 +175,7 @@ depends on it."""
         return variants
 
     @field_validator(
-        "mauve", "pooled", "contrasts", "components", "positional", "interventions", "consequences", "examples"
+        "audit", "mauve", "pooled", "contrasts", "components", "positional", "interventions", "consequences", "examples"
     )
     @classmethod
     def names_exist(cls, chosen: Section | None, info: ValidationInfo) -> Section | None:

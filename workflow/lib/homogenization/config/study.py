@@ -292,6 +292,11 @@ class Study(Keys):
         return [job for job in self.jobs if job[1] in variants]
 
     @property
+    def audited_variants(self) -> list[str]:
+        """The original and the variants on the sheet of the audit, in the order of the configuration."""
+        return [ORIGINAL, *(name for name in self.rewritten if name in (self.audit.variants or self.rewritten))]
+
+    @property
     def example_models(self) -> list[str]:
         """Models whose tokens a page of the report shows, in the order of the configuration."""
         return [name for name in self.models if name in (self.examples.models or self.models)] if self.examples else []

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from homogenization.config.models import Device, RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.names.variants import RULE_POSITIONS, SIDES
+from homogenization.names.variants import CONSTRUCTION_POSITIONS, CONSTRUCTIONS, RULE_POSITIONS, SIDES
 from homogenization.run.sections import Option, Section, lies_here, one_of, refused, without_nulls
 from homogenization.writers.prompts import load_prompt, unit_of
 
@@ -205,6 +205,45 @@ class RuleVariant(Variant):
         return self
 
 
+class ConstructionVariant(Variant):
+    """The review with adjuncts at another place where English puts them: its own words, in a natural order."""
+
+    rewriter: Literal["constructions"]
+    """`constructions` moves one adjunct of each sentence that has one."""
+    position: Literal[CONSTRUCTION_POSITIONS]
+    """Where the adjunct goes: front, end, or `inward` (behind the subject, between commas)."""
+    constructions: list[Literal[CONSTRUCTIONS]] = Field(list(CONSTRUCTIONS[:2]), min_length=1)
+    """What moves: `adjunct` (prepositional phrases, noun phrases of time), `clause` (adverbial clauses with a \
+conjunction), `adverb` (of the sentence, such as *unfortunately*)."""
+    places: list[Literal[CONSTRUCTION_POSITIONS]] = Field(list(SIDES), min_length=1)
+    """Where the adjunct must be able to stand. Variants that are compared name the same places, so that the same \
+sentences move in all of them."""
+    phrases: Literal["any", "key", "other"] = "any"
+    """Which adjuncts move: any, those that hold a key phrase, or the others."""
+
+    def role_of(self, other: Variant) -> str | None:
+        """The role of `other`, which moves by the same constructions: the same adjuncts elsewhere, or others there."""
+        if not isinstance(other, ConstructionVariant) or self.position not in SIDES:
+            return None
+        if (other.constructions, other.places) != (self.constructions, self.places):
+            return None
+        if (self.phrases, other.phrases, other.position) == ("key", "other", self.position):
+            return "key"
+        if self.phrases != other.phrases or self.phrases == "other":
+            return None
+        return {"inward": "edge", "end": "side"}.get(other.position) if other.position != self.position else None
+
+    @model_validator(mode="after")
+    def stands_at_its_position(self) -> "ConstructionVariant":
+        """The position is among the places."""
+        if self.position not in self.places:
+            raise ValueError(
+                f"position {self.position!r} with places {', '.join(self.places)}: the position is one of the places; "
+                "name the same places in all variants that are compared"
+            )
+        return self
+
+
 class WrittenVariant(Variant):
     """The review as a language model rewrites it."""
 
@@ -257,9 +296,9 @@ sides, the control of the other two); null: anywhere (a paraphrase)."""
 
 
 AnyVariant = Annotated[
-    RuleVariant | WrittenVariant,
+    RuleVariant | ConstructionVariant | WrittenVariant,
     Field(discriminator="rewriter"),
-    BeforeValidator(_asked("rewriter", None, RuleVariant)),
+    BeforeValidator(_asked("rewriter", None, RuleVariant, ConstructionVariant)),
 ]
 
 

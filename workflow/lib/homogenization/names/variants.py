@@ -8,5 +8,8 @@ RANDOM_PAIRS = "random_pairs"
 SIDES = ("front", "end")
 # where the rule-based rewriter moves the phrases of a sentence
 RULE_POSITIONS = (*SIDES, "scattered", "inward")
+# kinds of adjuncts that constructions move, and where they put them; a study that names no kinds has the first two
+CONSTRUCTIONS = ("adjunct", "clause", "adverb")
+CONSTRUCTION_POSITIONS = (*SIDES, "inward")
 # what a control has in common with its variant, and which question it answers (docs/variants.md)
-CONTROL_ROLES = ("edge", "key", "rewriting")
+CONTROL_ROLES = ("edge", "key", "side", "rewriting")

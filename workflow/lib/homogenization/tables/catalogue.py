@@ -171,6 +171,15 @@ _ENTRIES = (
         },
     ),
     Tables(
+        module="tables.audit",
+        files=(File("audit.csv", "sound sentences"),),
+        inputs=lambda study: {
+            "variants": _over_variants("variants", study.audited_variants, study),
+            "ratings": study.audit.ratings,
+        },
+        when=lambda study: study.audit.ratings,
+    ),
+    Tables(
         module="tables.placement",
         inputs=lambda study: {"variants": _over_variants("variants", study.variants, study)},
     ),

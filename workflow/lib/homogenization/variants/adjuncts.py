@@ -1,0 +1,346 @@
+"""Adjuncts of a main clause, which English puts at its front or end with the same words (Quirk et al. 1985, ch. 8).
+
+"If you like horror, watch it." and "Watch it if you like horror." An adjunct is found on the parse of its sentence.
+Left out is what the verb needs (a complement), what would belong to another verb at its new place, and what would bring
+a pronoun before its noun: a sentence in doubt stays as it is.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from homogenization.corpus.sentences import folded
+from homogenization.variants import adjunct_words as lexicon
+from homogenization.variants.atoms import Atom, atoms_of, render, with_capital, without_sentence_capital
+from homogenization.variants.constituents import Sentence, is_closed
+
+#: Words that a main clause has besides its adjunct, at least.
+FEWEST_OTHERS = 3
+
+#: Words of an adjunct that stands behind the subject, at most.
+LONGEST_INSIDE = 8
+
+_SUBJECTS = frozenset(("nsubj", "nsubjpass", "expl"))
+_COMPLEMENTS = frozenset(("dobj", "attr", "acomp", "ccomp", "xcomp", "oprd", "dative"))
+_CLAUSES = frozenset(("relcl", "ccomp", "advcl", "acl", "conj", "pcomp", "parataxis", "appos"))
+_DIVIDING = (";", ":", "--", " - ", "–", "—", "..", "…")
+# marks that touch a phrase
+_AT_START, _AT_END = re.compile(r"[^\w\s]*"), re.compile(r"[^\w\s]*$")
+_COMMA = Atom(",", "mark", clings_left=True)
+
+
+@dataclass(frozen=True)
+class Adjunct:
+    """An adjunct of a main clause, by its tokens.
+
+    Attributes:
+        construction: "adjunct" (a prepositional phrase or noun phrase), "clause" (with a conjunction), or "adverb".
+        first: Number of its first token in the sentence.
+        last: Number of its last token.
+        lead: Number of tokens at the beginning of the sentence that no adjunct precedes ("But").
+        place: Where it stands: "front", behind the lead; "end"; or "inside".
+        subject: Number of the subject's last token, if the adjunct may stand behind it between commas; otherwise None.
+        comma: Whether a comma precedes it at the end of the sentence.
+    """
+
+    construction: str
+    first: int
+    last: int
+    lead: int
+    place: str
+    subject: int | None
+    comma: bool
+
+
+class MainClause:
+    """The only main clause of a sentence: a statement with its subject before its verb, or an imperative.
+
+    A sentence with two roots, with a colon or a dash, or with a question mark has no adjuncts here.
+    """
+
+    def __init__(self, sentence: Sentence):
+        self.sentence, self.tokens = sentence, sentence.tokens
+        self.words = [folded(sentence.text[token.start : token.end]) for token in self.tokens]
+
+    @cached_property
+    def verb(self) -> int | None:
+        """Number of the main verb's token; None where the sentence has another form."""
+        text = self.sentence.text[slice(*self.sentence.span)]
+        roots = [number for number, token in enumerate(self.tokens) if token.dep == "ROOT"]
+        is_plain = text.endswith((".", "!")) and is_closed(text) and not any(mark in text for mark in _DIVIDING)
+        if len(roots) != 1 or not is_plain or self.sentence.stays or self.tokens[roots[0]].pos not in ("VERB", "AUX"):
+            return None
+        subjects = self._subjects(roots[0])
+        is_clause = subjects[0] < roots[0] if subjects else self.words[roots[0]] in lexicon.IMPERATIVES
+        return roots[0] if is_clause else None
+
+    def _children(self, head: int) -> list[int]:
+        return [number for number, token in enumerate(self.tokens) if token.head == head and number != head]
+
+    def _subjects(self, verb: int) -> list[int]:
+        return [number for number in self._children(verb) if self.tokens[number].dep in _SUBJECTS]
+
+    def _is_word(self, number: int) -> bool:
+        return any(map(str.isalnum, self.words[number]))
+
+    def _has(self, dependencies: Iterable[str], numbers: Iterable[int]) -> bool:
+        return any(self.tokens[number].dep in dependencies for number in numbers)
+
+    @cached_property
+    def lead(self) -> int:
+        """Number of tokens at the beginning that no adjunct precedes: a coordinator, with its comma."""
+        if self.tokens[0].dep != "cc":
+            return 0
+        return 1 + (self.words[1:2] == [","])
+
+    @cached_property
+    def verbs(self) -> list[int]:
+        """The main verb and the infinitives that complete it ("I want to see it again this year")."""
+        found = [] if self.verb is None else [self.verb]
+        for verb in found:
+            found += [number for number in self._children(verb) if self.tokens[number].dep == "xcomp" and number > verb]
+        return found
+
+    def adjuncts(self) -> Iterator[Adjunct]:
+        """Those that may stand at the front and at the end, in reading order."""
+        for number, token in enumerate(self.tokens):
+            span = self.sentence.subtrees[number]
+            if token.head not in self.verbs or number == self.verb or span is None:
+                continue
+            first, last = self._trimmed(*span)
+            place = self._place(first, last)
+            if token.head != self.verb and (place, token.dep) != ("end", "advcl"):
+                continue
+            construction = self._construction(number, first, last, place)
+            if construction is None or not self._stands_apart(first, last):
+                continue
+            comma = self._takes_comma(number, first, last)
+            lead = first if place == "front" else self.lead
+            adjunct = Adjunct(construction, first, last, lead, place, self._inner_place(first, last), comma)
+            if self._can_move(adjunct):
+                yield adjunct
+
+    def _trimmed(self, first: int, last: int) -> tuple[int, int]:
+        """Without punctuation at its edges."""
+        while first < last and not self._is_word(first):
+            first += 1
+        while last > first and not self._is_word(last):
+            last -= 1
+        return first, last
+
+    def _stands_apart(self, first: int, last: int) -> bool:
+        """Whether nothing but a comma or the stop divides these tokens, which are whole words, from the rest."""
+        text, (start, end) = self.sentence.text, self.sentence.span
+        phrase = self.sentence.phrase(first, last)
+        if phrase is None or (phrase.start, phrase.end) != (self.tokens[first].start, self.tokens[last].end):
+            return False
+        before, behind = (
+            _AT_END.search(text[start : phrase.start].rstrip())[0],
+            _AT_START.match(text[phrase.end : end])[0],
+        )
+        is_last = phrase.end + len(behind) == end
+        return before in ("", ",") and (behind in ("", ",") or (is_last and set(behind) <= {".", "!"}))
+
+    def _place(self, first: int, last: int) -> str:
+        before = [number for number in range(min(self.lead, first), first) if self._is_word(number)]
+        behind = [number for number in range(last + 1, len(self.tokens)) if self._is_word(number)]
+        return "inside" if before and behind else "end" if before else "front"
+
+    def _inner_place(self, first: int, last: int) -> int | None:
+        """The last token of a subject that is no pronoun, if its verb follows at once and the adjunct is short."""
+        subjects = self._subjects(self.verb)
+        span = self.sentence.subtrees[subjects[0]] if len(subjects) == 1 else None
+        if span is None or self.tokens[subjects[0]].pos == "PRON" or last - first >= LONGEST_INSIDE:
+            return None
+        follows = span[1] + 1 if span[1] + 1 != first else last + 1
+        is_followed = follows < len(self.tokens) and self.tokens[follows].pos in ("VERB", "AUX")
+        return span[1] if is_followed and self._is_word(span[1]) else None
+
+    def _construction(self, number: int, first: int, last: int, place: str) -> str | None:
+        """What kind of adjunct the subtree of a token is; None for anything else."""
+        dep = self.tokens[number].dep
+        if dep in ("prep", "npadvmod", "advcl") and " ".join(self.words[first : last + 1]) in lexicon.DISCOURSE:
+            return "adjunct"
+        if dep == "advcl":
+            return "clause" if self._is_clause(number, first, last, place) else None
+        if dep == "prep":
+            return "adjunct" if number == first < last and self._is_phrase(number, last, place) else None
+        if dep == "npadvmod":
+            return "adjunct" if self.words[number] in lexicon.TIMES and first < last else None
+        return "adverb" if dep == "advmod" and first == last and self.words[number] in lexicon.ADVERBS else None
+
+    def _is_clause(self, verb: int, first: int, last: int, place: str) -> bool:
+        """Whether a clause begins with a conjunction, has a subject, and is no object of the main verb."""
+        opening = first + (self.words[first] == "even")
+        conjunction, following = self.words[opening], self.words[min(opening + 1, last)]
+        main = [word for number, word in enumerate(self.words) if not first <= number <= last]
+        subjects = self._subjects(verb)
+        if conjunction not in lexicon.CONJUNCTIONS or self.tokens[opening].head != verb or conjunction in main:
+            return False
+        # a subject follows at once, and no coordination reaches out of the clause
+        span = self.sentence.subtrees[subjects[0]] if subjects and subjects[0] < verb else None
+        if span is None or span[0] != opening + 1 or following in ("if", "though", "that"):
+            return False
+        if self._has(("conj", "cc"), (n for n in range(first, last + 1) if self.tokens[n].head == verb)):
+            return False
+        if not lexicon.ANSWERS.isdisjoint(main):
+            return False
+        if place == "front":
+            return self.words[last] != "then"
+        asked = conjunction in ("if", "when") and self.words[self.tokens[verb].head] in lexicon.ASKING
+        denied = conjunction == "because" and not lexicon.NEGATIONS.isdisjoint(main)
+        denied |= conjunction == "if" and "wonder" in main
+        is_event = conjunction in ("when", "since") and not (lexicon.EVENTS | lexicon.TIMES).isdisjoint(main)
+        return not denied and not is_event and (not asked or self._is_completed(self.tokens[verb].head, first))
+
+    def _is_completed(self, verb: int, before: int) -> bool:
+        return self._has(_COMPLEMENTS, (number for number in self._children(verb) if number < before))
+
+    def _is_phrase(self, number: int, last: int, place: str) -> bool:
+        """Whether a prepositional phrase is an adjunct, and no complement of the verb."""
+        preposition, verb = self.words[number], self.tokens[number].head
+        objects = [self.words[child] for child in self._children(number) if self.tokens[child].dep == "pobj"]
+        has_gerund = self._has(("pcomp",), self._children(number))
+        if self.words[number + 1] in ("for", "which", "what", "whose", "whom", "that"):
+            return False
+        inside = range(number + 1, last + 1)
+        main = [word for at, word in enumerate(self.words) if not number <= at <= last]
+        if place == "front":
+            is_plain = preposition in lexicon.FREE_PREPOSITIONS or has_gerund or not lexicon.TIMES.isdisjoint(objects)
+            follows = any(self.tokens[n].dep == "prep" for n in range(max(self.verb, last), len(self.tokens)))
+            return preposition not in lexicon.BOUND_PREPOSITIONS and (is_plain or (bool(objects) and not follows))
+        heavy = self._has(("relcl", "acl", "conj", "ccomp"), inside)
+        if heavy or "never" in main or not lexicon.DEGREES.isdisjoint(main) or not self._is_completed(verb, number):
+            return False
+        if preposition in lexicon.FREE_PREPOSITIONS or (has_gerund and preposition in lexicon.GERUND_PREPOSITIONS):
+            return True
+        if not objects or self.words[verb] in lexicon.MOTIONS:
+            return False
+        if preposition in lexicon.TIME_PREPOSITIONS and (objects[0] in lexicon.TIMES or _is_year(objects[0])):
+            return True
+        return preposition in lexicon.PLACE_PREPOSITIONS and objects[0] in lexicon.PLACES
+
+    def _takes_comma(self, number: int, first: int, last: int) -> bool:
+        opening = self.words[first + (self.words[first] == "even" and first < last)]
+        of_sentence = " ".join(self.words[first : last + 1]) in lexicon.DISCOURSE | lexicon.ADVERBS
+        return of_sentence or opening in lexicon.CONCESSIVE
+
+    def _outside(self, adjunct: Adjunct) -> list[int]:
+        return [number for number in range(len(self.tokens)) if not adjunct.first <= number <= adjunct.last]
+
+    def _can_move(self, adjunct: Adjunct) -> bool:
+        """Whether the adjunct reads the same at either edge."""
+        first, last, outside = adjunct.first, adjunct.last, self._outside(adjunct)
+        before = self.words[first - 1] if first else ""
+        if before in lexicon.FOCUS or not self._is_whole(outside) or not self._keeps_reference(adjunct, outside):
+            return False
+        coordinated = [n for n in outside if self.tokens[n].dep in ("conj", "parataxis", "cc") and n > self.verb]
+        if any(self.tokens[number].head in self.verbs for number in coordinated):
+            return False
+        dividing = _CLAUSES if adjunct.construction == "clause" else {*_CLAUSES, "xcomp"}
+        if adjunct.place == "front":
+            has_clause = any(self.tokens[number].pos in ("VERB", "AUX") for number in range(first, last + 1))
+            is_closed_off = not has_clause or self.words[last + 1] == ","
+            divided = any(self.words[number] == "," for number in outside if number > last + 1)
+            return is_closed_off and not divided and not self._has(dividing, outside)
+        between = self._has(dividing, (number for number in outside if self.verb < number < first))
+        if (
+            before in lexicon.TIMES
+            or before == "later"
+            or any(
+                self.tokens[number].dep == "conj" and self.tokens[number].pos in ("VERB", "AUX") for number in outside
+            )
+        ):
+            return False
+        if adjunct.place == "end":
+            return not between or (before == "," and adjunct.construction == "clause")
+        is_enclosed = before == "," and self.words[last + 1] == "," and first < self.verb
+        behind = [number for number in outside if last < number < len(self.tokens) - 1]
+        is_last = before != "," and not between and not self._has({*_CLAUSES, "xcomp", "punct"}, behind)
+        return (is_enclosed or is_last) and self._has(_SUBJECTS, range(first)) and len(self._subjects(self.verb)) == 1
+
+    def _is_whole(self, outside: list[int]) -> bool:
+        """Whether a clause is left: it begins with its subject, or an imperative's verb, and lacks nothing."""
+        rest = [number for number in outside if self._is_word(number) and number >= self.lead]
+        if len(rest) < FEWEST_OTHERS:
+            return False
+        lacks = self.words[self.verb] in lexicon.COPULAS
+        if lacks and not self._has({*_COMPLEMENTS, "prep"}, (n for n in self._children(self.verb) if n in outside)):
+            return False
+        subjects = self._subjects(self.verb)
+        if not subjects:
+            return rest[0] == self.verb or self.words[rest[0]] in lexicon.BEFORE_IMPERATIVES
+        span = self.sentence.subtrees[subjects[0]]
+        return span is not None and span[0] <= rest[0] <= span[1]
+
+    def _keeps_reference(self, adjunct: Adjunct, outside: list[int]) -> bool:
+        """Whether no pronoun would come before what it may refer to.
+
+        In what moves behind, nothing may be named that a pronoun of the main clause could mean; in what moves ahead, no
+        pronoun may stand but that of the main clause's subject.
+        """
+        inside = range(adjunct.first, adjunct.last + 1)
+        if adjunct.place == "front" and not set(self.words[adjunct.first : adjunct.last + 1]) & lexicon.TIMES:
+            named = ("NOUN", "PROPN", "PRON", "DET")
+            names = any(self.tokens[n].pos in named and self.words[n] not in lexicon.SPEAKERS for n in inside)
+            return not names or not any(self._refers(n) for n in outside)
+        subjects = [self.words[n] for n in self._subjects(self.verb)]
+        return all(self.words[n] in subjects for n in inside if self._refers(n))
+
+    def _refers(self, number: int) -> bool:
+        """Whether a token is a pronoun, and not the determiner of a noun."""
+        return self.words[number] in lexicon.PRONOUNS and self.tokens[number].dep not in ("det", "mark", "expl")
+
+
+def placed(sentence: Sentence, adjunct: Adjunct, place: str, names: frozenset[str]) -> tuple[str, int]:
+    """The sentence with an adjunct at another place, and the first character of the adjunct in it.
+
+    Where the adjunct stands there, the sentence is as it was. Otherwise the commas around the adjunct go with it: one
+    follows it at the front, one precedes it at the end where it has to, two enclose it inside. Capitals follow the new
+    first word.
+
+    Args:
+        sentence: A parsed sentence.
+        adjunct: One of its `MainClause`; with a `subject` for "inward".
+        place: "front", "end", or "inward" (behind the subject).
+        names: Words that keep their capital wherever they stand.
+    """
+    text, (begin, stop) = sentence.text, sentence.span
+    start, end = sentence.tokens[adjunct.first].start, sentence.tokens[adjunct.last].end
+    if adjunct.place == place:
+        return text[begin:stop], start - begin
+    atoms = atoms_of(text, begin, stop)
+    first_word = next(number for number, atom in enumerate(atoms) if atom.kind == "word")
+    capitalised = not atoms[first_word].text[0].islower()
+    atoms[first_word] = without_sentence_capital(atoms, first_word, names)
+    own = [number for number, atom in enumerate(atoms) if atom.span and atom.span[0] < end and start < atom.span[1]]
+    n_stops = next(number for number, atom in enumerate(reversed(atoms)) if atom.kind != "mark")
+    before, moved, behind = atoms[: own[0]], atoms[own[0] : own[-1] + 1], atoms[own[-1] + 1 : len(atoms) - n_stops]
+    stops = atoms[len(atoms) - n_stops :]
+    rest = _without_comma(before, -1) + _without_comma(behind, 0)
+    if place == "end":
+        gap, marks = len(rest), ([_COMMA] if adjunct.comma else [], [])
+    else:
+        ahead = sentence.tokens[adjunct.lead].start if place == "front" else sentence.tokens[adjunct.subject].end
+        gap = max((number + 1 for number, atom in enumerate(rest) if atom.span and atom.span[0] < ahead), default=0)
+        while gap and gap < len(rest) and rest[gap].clings_left:  # a comma, and the quotes of a subject
+            gap += 1
+        marks = ([], [_COMMA]) if place == "front" else ([_COMMA], [_COMMA])
+    result = [*rest[:gap], *marks[0], *moved, *marks[1], *rest[gap:], *stops]
+    if capitalised:
+        first_word = next(number for number, atom in enumerate(result) if atom.kind == "word")
+        result[first_word] = with_capital(result[first_word])
+    rewritten, starts = render(result)
+    return rewritten, starts[gap + len(marks[0])]
+
+
+def _without_comma(atoms: list[Atom], at: int) -> list[Atom]:
+    """The atoms without a comma at one edge, 0 or -1."""
+    if not atoms or atoms[at].text != ",":
+        return atoms
+    return atoms[1:] if at == 0 else atoms[:-1]
+
+
+def _is_year(word: str) -> bool:
+    return word.isdigit() and len(word) == 4
