@@ -133,7 +133,7 @@ def test_every_backend_names_a_module_that_makes_a_writer():
 
 def test_every_scorer_and_rewriter_can_be_configured():
     assert set(names_in("keyphrases")) == {*SCORERS, "llm"}
-    assert set(names_in("variants")) == {"none", "rules", "llm"}
+    assert set(names_in("variants")) == {"none", "rules", "constructions", "llm"}
     assert set(get_args(Dtype)) == set(BYTES)
 
 

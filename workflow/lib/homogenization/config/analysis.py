@@ -20,7 +20,7 @@ from homogenization.run.sections import (
     refused,
     without_nulls,
 )
-from homogenization.variants.audit import readings
+from homogenization.variants.ratings import readings
 
 
 def _with_the_original(why: str) -> Any:

@@ -4,7 +4,7 @@ import polars as pl
 
 from homogenization.corpus.cleaning import review_id
 from homogenization.report.page import render
-from homogenization.variants.audit import QUESTIONS
+from homogenization.variants.ratings import QUESTIONS
 
 
 def audit_page(sheet: pl.DataFrame, template: str) -> str:

@@ -10,7 +10,8 @@ from homogenization.corpus.sentences import sentence_spans
 from homogenization.names.columns import columns
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_tables
-from homogenization.variants.audit import Passage, passages_of, readings
+from homogenization.variants.audit import Passage, passages_of
+from homogenization.variants.ratings import readings
 
 #: A row for each rewritten variant.
 AUDIT_SCHEMA = {

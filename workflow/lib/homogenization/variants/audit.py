@@ -1,6 +1,6 @@
-"""A blind audit of rewritten sentences: what readers are shown, and what they said."""
+"""A blind audit of rewritten sentences: what readers are shown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -10,17 +10,9 @@ from homogenization.corpus.cleaning import review_id
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.variants import ORIGINAL
-from homogenization.run.errors import HomogenizationError
+from homogenization.variants.ratings import QUESTIONS
 
-# What a reader says of a rewritten passage: yes or no to each. A passage is sound where all four are yes.
-QUESTIONS = {
-    "well_formed": "It is good English, or as good as the original.",
-    "same_meaning": "It says the same.",
-    "complete": "It leaves nothing out.",
-    "no_repeats": "It says nothing twice.",
-}
 SHEET_SCHEMA = {"item": pl.String, "original": pl.String, "rewritten": pl.String, **dict.fromkeys(QUESTIONS, pl.String)}
-_ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
 
 @dataclass(frozen=True)
@@ -99,41 +91,3 @@ def sheet(variants: pl.DataFrame, n_passages: int, seed: int) -> pl.DataFrame:
     order = sorted(drawn, key=lambda item: seeded_hash(seed, "sheet", item))
     rows = [(item, drawn[item].original, drawn[item].rewritten, *[""] * len(QUESTIONS)) for item in order]
     return pl.DataFrame(rows, schema=SHEET_SCHEMA, orient="row")
-
-
-def readings(files: Sequence[str]) -> list[dict[str, bool]]:
-    """What each reader found sound, by item; items without all four answers are left out.
-
-    Args:
-        files: CSV files with the columns item and `QUESTIONS`, one for each reader; further columns are ignored.
-
-    Raises:
-        HomogenizationError: a file can't be read, lacks a column, answers something else than yes or no, or answers
-            nothing.
-    """
-    return [_reading(file) for file in files]
-
-
-def _reading(file: str) -> dict[str, bool]:
-    try:
-        table = pl.read_csv(file, infer_schema=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise HomogenizationError(f"audit.ratings: {file} can't be read as CSV: {error}") from None
-    missing = [name for name in ("item", *QUESTIONS) if name not in table.columns]
-    if missing:
-        raise HomogenizationError(
-            f"audit.ratings: {file} has no column {', '.join(missing)}. Fill in the sheet of `snakemake audit`."
-        )
-    found: dict[str, bool] = {}
-    for row in table.select("item", *QUESTIONS).iter_rows(named=True):
-        given = {name: (row[name] or "").strip().casefold() for name in QUESTIONS}
-        wrong = next((name for name, answer in given.items() if answer and answer not in _ANSWERS), None)
-        if wrong:
-            raise HomogenizationError(
-                f"audit.ratings: {file} answers {row[wrong]!r} to {wrong} of the item {row['item']}; write yes or no."
-            )
-        if all(given.values()):
-            found[row["item"]] = all(_ANSWERS[answer] for answer in given.values())
-    if not found:
-        raise HomogenizationError(f"audit.ratings: {file} answers all four questions of no item. Fill in the sheet.")
-    return found

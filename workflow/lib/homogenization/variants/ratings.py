@@ -1,0 +1,55 @@
+"""What readers said of rewritten sentences, from the sheets of an audit that they filled in."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from homogenization.run.errors import HomogenizationError
+
+# What a reader says of a rewritten passage: yes or no to each. A passage is sound where all four are yes.
+QUESTIONS = {
+    "well_formed": "It is good English, or as good as the original.",
+    "same_meaning": "It says the same.",
+    "complete": "It leaves nothing out.",
+    "no_repeats": "It says nothing twice.",
+}
+_ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
+
+
+def readings(files: Sequence[str]) -> list[dict[str, bool]]:
+    """What each reader found sound, by item; items without all four answers are left out.
+
+    Args:
+        files: CSV files with the columns item and `QUESTIONS`, one for each reader; further columns are ignored.
+
+    Raises:
+        HomogenizationError: a file can't be read, lacks a column, answers something else than yes or no, or answers
+            nothing.
+    """
+    return [_reading(file) for file in files]
+
+
+def _reading(file: str) -> dict[str, bool]:
+    try:
+        with Path(file).open(newline="", encoding="utf-8-sig") as opened:
+            rows = list(csv.DictReader(opened, restval=""))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise HomogenizationError(f"audit.ratings: {file} can't be read as CSV: {error}") from None
+    missing = [name for name in ("item", *QUESTIONS) if rows and name not in rows[0]]
+    if missing:
+        raise HomogenizationError(
+            f"audit.ratings: {file} has no column {', '.join(missing)}. Fill in the sheet of `snakemake audit`."
+        )
+    found: dict[str, bool] = {}
+    for row in rows:
+        given = {name: row[name].strip().casefold() for name in QUESTIONS}
+        wrong = next((name for name, answer in given.items() if answer and answer not in _ANSWERS), None)
+        if wrong:
+            raise HomogenizationError(
+                f"audit.ratings: {file} answers {row[wrong]!r} to {wrong} of the item {row['item']}; write yes or no."
+            )
+        if all(given.values()):
+            found[row["item"]] = all(_ANSWERS[answer] for answer in given.values())
+    if not found:
+        raise HomogenizationError(f"audit.ratings: {file} answers all four questions of no item. Fill in the sheet.")
+    return found
