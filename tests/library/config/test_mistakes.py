@@ -79,7 +79,11 @@ def check(changes, *said):
         ("variants." + "v" * 300, {"rewriter": "rules", "position": "end"}, ["variants: the name 'v", "at most 100"]),
         ("variants.again", SMALL["variants"]["front"], ["variants: 'front' and 'again' are made alike"]),
         ("variants.still", {"rewriter": "none", "phrases": "other"}, ["variants.still", "'none' moves nothing"]),
-        ("variants.moved", {"rewriter": "constructions"}, ["variants.moved.position", "required"]),
+        (
+            "variants.moved",
+            {"rewriter": "constructions"},
+            ["variants.moved: rewriter 'constructions' needs 'position'; Where the adjunct goes"],
+        ),
         (
             "variants.moved",
             {"rewriter": "constructions", "position": "inward"},

@@ -199,7 +199,8 @@ def _unknown_key(root: type[BaseModel], location: _Location) -> str:
 def _missing_key(root: type[BaseModel], location: _Location) -> str:
     key = str(location[-1])
     path, forms, chosen = _place(root, location[:-1])
-    field = next(form.model_fields[key] for form in forms if key in form.model_fields)
+    own = [form for form in forms if chosen in form.names()] if chosen and forms[0].discriminator else forms
+    field = next(form.model_fields[key] for form in own if key in form.model_fields)
     if chosen:
         form = f"{forms[0].discriminator} {chosen!r}".strip()
         return f"{_dotted(path)}: {form} needs {key!r}; {field.description}"
