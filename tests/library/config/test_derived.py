@@ -128,6 +128,30 @@ def test_a_control_differs_from_its_variant_in_one_respect():
     assert study_of(variants={name: CONTROLLED[name] for name in ("original", "front")}).controls == {}
 
 
+def test_constructions_at_both_sides_are_each_others_control():
+    def moved(position, **further):
+        return {"rewriter": "constructions", "position": position, **further}
+
+    inner = {"places": ["front", "inward", "end"], "phrases": "key"}
+    variants = {
+        "original": {"rewriter": "none"},
+        "front": moved("front"),
+        "end": moved("end"),
+        "adverbs": moved("end", constructions=["adverb"]),  # other sentences
+        "front-key": moved("front", **inner),
+        "inward-key": moved("inward", **inner),
+        "end-key": moved("end", **inner),
+        "front-other": moved("front", **(inner | {"phrases": "other"})),
+        "rule": by_rule("end"),
+    }
+    study = study_of(variants=variants, positional=None)
+    assert study.controls == {
+        "front": {"side": "end"},
+        "front-key": {"edge": "inward-key", "key": "front-other", "side": "end-key"},
+        "end-key": {"edge": "inward-key"},
+    }
+
+
 def test_controls_of_sentences_are_of_the_same_unit_and_writer():
     sentence = {"rewriter": "llm", "unit": "sentence", "writer": "served"}
     prompt = {name: f"config/prompts/sentence-{name}.yaml" for name in ("front", "inward", "paraphrase")}

@@ -157,7 +157,7 @@ class Consequence(OfCondition):
     """As of an `intervention`; null for `untouched`."""
     minus: str = Field(min_length=1)
     """What is subtracted. Of an intervention: `untouched`, or the pattern of a control of its kind; of the untouched
-    model: another text, the `edge control`, `key control` or `rewriting control` of `variant`, or `layers middle` (any
+    model: another text, the `edge`, `key`, `side` or `rewriting control` of `variant`, or `layers middle` (any
     name of layers), the same text there."""
     at: Literal["strength", "kl", "cosine"] = "strength"
     """What a condition and its control have in common: the strength, the KL, or the change of the mean cosine over all
@@ -178,7 +178,7 @@ class Contrast(AtLayers):
     """The paired difference between two variants whose texts differ, averaged over layers."""
 
     minus: Subtracted
-    """Variant that is subtracted, or the `edge control`, `key control` or `rewriting control` of `variant`."""
+    """Variant that is subtracted, or the `edge`, `key`, `side` or `rewriting control` of `variant`."""
 
     in_thesis: ClassVar[bool] = True
 
