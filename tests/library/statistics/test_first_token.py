@@ -2,6 +2,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from homogenization.measures.geometry import token_geometry
+from homogenization.measures.spectra import singular_values
 from homogenization.statistics import first_token as module
 from homogenization.statistics.correlation import SCOPES, pooled_spearmans
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, first_token_table
@@ -55,6 +57,23 @@ class TestTable:
                 assert row[name] == pytest.approx(by_scipy(statistic, x, y), abs=1e-12)
                 low, high = np.quantile(statistic(x, y, weights), [0.05, 0.95])
                 assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx((low, high), abs=1e-12)
+
+    def test_the_bound_holds_for_real_matrices_and_is_tight_for_a_massive_token(self):
+        generator = np.random.default_rng(0)
+        scales = [1, 3, 10, 100]
+        share, variance = np.empty((6, 4)), np.empty((6, 4))
+        for review in range(6):
+            for layer, scale in enumerate(scales):
+                tokens = generator.standard_normal((20, 30))
+                tokens[0] *= scale
+                share[review, layer] = token_geometry(tokens)["squared_norm_share_first"]
+                singular = singular_values(tokens, ["raw"])["raw"]
+                variance[review, layer] = singular[0] ** 2 / (singular**2).sum()
+        table = table_of({("raw", OUTCOME): variance, ("all_tokens", SHARE): share})
+        assert (table["bound_holds"] == 1).all()
+        assert table["bound_tightness"].to_numpy() == pytest.approx((share / variance).mean())
+        last = table_of({("raw", OUTCOME): variance[:, 2:], ("all_tokens", SHARE): share[:, 2:]})
+        assert last["bound_tightness"][0] > 0.95 > table["bound_tightness"][0]
 
     def test_a_bound_that_fails_is_seen(self):
         values = study()

@@ -11,10 +11,12 @@ from homogenization.statistics.mechanism import (
     ATTRIBUTION_MEANS_SCHEMA,
     attribution_table,
     mechanism_table,
+    tabulate,
 )
 from homogenization.statistics.resampling import Resampling
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
-from library.statistics.shared import words_of
+from library.statistics.shared import similarity_rows, words_of
+from measured import written
 
 N = 20
 RESAMPLED = {"draws": 300, "confidence": 0.95, "seed": 0}
@@ -116,3 +118,9 @@ def test_a_norm_behind_attention_and_too_few_reviews_are_said():
     means = attribution_table(few, **LEVEL)
     assert means.select("reason", "n_reviews").unique().rows() == [(reason, 4)]
     assert means["cosine"].is_nan().all()
+
+
+def test_the_files_of_all_jobs_are_read(tmp_path):
+    jobs = written(tmp_path, *(attribution_rows(noise=0.1, model=model) for model in "mn"))
+    means, mechanism = tabulate(jobs, similarity_rows(np.ones(N)), 6, RESAMPLED)
+    assert (len(means), len(mechanism)) == (2 * 5, 2 * 4)

@@ -4,10 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from homogenization.statistics import causes_in_words
 from homogenization.statistics.causes_in_words import causes_table
-from homogenization.statistics.predictions import doses, predictions_table
+from homogenization.statistics.predictions import doses, predictions_table, tabulate
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
-from library.statistics.shared import COSINE, metric_rows, slope_rows, words_of
+from library.statistics.shared import COSINE, metric_rows, similarity_rows, slope_rows, words_of
+from measured import written
 
 N, N_BLOCKS = 20, 3
 NO_MECHANISM = pl.DataFrame(schema=MECHANISM_SCHEMA)
@@ -131,3 +133,16 @@ def test_a_model_without_predictions_says_so():
         (name, "No variant's effect was predicted, and what the first token delivers was not measured.")
         for name in "mx"
     ]
+
+
+def test_from_the_slopes_of_all_jobs_to_the_answer(tmp_path):
+    slopes, positional, metrics, _ = study()
+    table = tabulate(written(tmp_path, slopes), similarity_rows(np.ones(N)), positional, metrics, **SETTINGS)
+    assert len(table) == 1
+    files = [str(tmp_path / name) for name in ("mechanism.csv", "predictions.csv")]
+    for file, made in zip(files, (NO_MECHANISM, table), strict=True):
+        made.write_csv(file)
+    for predictions, said in ((files[1], "Position has"), (None, "No variant's effect was predicted")):
+        ((model, answer),) = causes_in_words.tabulate(files[0], predictions, ["m"], words_of("causes")).rows()
+        assert model == "m"
+        assert answer.startswith(said)
