@@ -6,15 +6,16 @@ import pytest
 from scipy.stats import spearmanr
 
 from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS, ATTRIBUTION_SCHEMA
-from homogenization.statistics.causes_in_words import causes_table
+from homogenization.statistics import causes_in_words
 from homogenization.statistics.mechanism import (
     ATTRIBUTION_MEANS_SCHEMA,
+    MECHANISM_SCHEMA,
     attribution_table,
     mechanism_table,
     tabulate,
 )
+from homogenization.statistics.predictions import PREDICTIONS_SCHEMA
 from homogenization.statistics.resampling import Resampling
-from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
 from library.statistics.shared import similarity_rows, words_of
 from measured import written
 
@@ -89,7 +90,7 @@ def test_without_noise_the_numbers_are_exact_and_a_review_without_a_block_is_lef
 def answer(mechanism, model="m"):
     """What the table of causes says of a model whose variants are not predicted."""
     nothing = pl.DataFrame(schema=PREDICTIONS_SCHEMA)
-    return causes_table(mechanism, nothing, [model], words_of("causes"))["answer"].item()
+    return causes_in_words.tabulate(mechanism, nothing, [model], words_of("causes"))["answer"].item()
 
 
 def test_the_sentence_says_what_the_numbers_say():

@@ -11,7 +11,6 @@ import polars as pl
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.names.columns import columns, table_of
 from homogenization.names.points import REGIONS, RESIDUAL_STREAM
-from homogenization.run.files import read_csv
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
@@ -73,6 +72,7 @@ CONTRASTS_SCHEMA = {
     "reason": pl.String,  #: why the contrast is not tested; null where it is
 }
 SCHEMAS = CONTRASTS_SCHEMA, COMPARISONS_SCHEMA
+INPUT_SCHEMAS = {"balance": BALANCE_SCHEMA}
 PARTS = ("all", *REGIONS)  # of the depth
 _FAMILY = ("point", "view", "metric")  # whose layers, and parts of the depth, `p_max_t` corrects for
 _CELL = (*_FAMILY, "layer")
@@ -234,10 +234,9 @@ def tabulate(
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
         resampling: fields of `Resampling`.
         **tables: `metrics`, `similarity` and `opening_tokens`; `common_length`, None where the study sets no common
-            number of tokens; and the file of `balance`, None where it has no controls.
+            number of tokens; and `balance`, without rows where it has no controls.
     """
-    balance = read_csv(tables["balance"], BALANCE_SCHEMA) if tables["balance"] else None
-    comparisons = comparisons_table(tables["similarity"], contrasts, n_reviews, min_reviews, balance)
+    comparisons = comparisons_table(tables["similarity"], contrasts, n_reviews, min_reviews, tables["balance"])
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
         logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():

@@ -1,8 +1,9 @@
 """Every table of a study: the rule that makes it, what this reads, its place in the report, and when a study has it.
 
 To add a table, add one entry here, and a module with its schema, its function `tabulate`, and `SCHEMAS`, the schemas of
-its tables in their order; and a caption in workflow/report if the report shows it. This module is pure data that the
-Snakefile reads, so it imports next to nothing.
+its tables in their order; `INPUT_SCHEMAS` are, by name, those of tables that it reads as CSV. If the report shows the
+table, it has a caption in workflow/report. This module is pure data that the Snakefile reads, so it imports next to
+nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
