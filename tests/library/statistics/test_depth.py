@@ -5,7 +5,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 from homogenization.names.points import REGIONS
-from homogenization.statistics.depth import DEPTH_SCHEMA, depth_table
+from homogenization.statistics.depth import DEPTH_SCHEMA, tabulate
 from homogenization.statistics.layers import (
     depth_ranges,
     layer_steps,
@@ -14,7 +14,7 @@ from homogenization.statistics.layers import (
     slopes,
     steepest_span,
 )
-from homogenization.statistics.resampling import Resampling, bootstrap_weights, mean_interval, uniform_weights
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval, uniform_weights
 from library.statistics.shared import MARGIN, metric_rows
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"
@@ -30,7 +30,7 @@ def walks(n, n_layers, seed=0):
 
 
 def table_of(metrics, names=(RISING, FALLING, NEITHER)):
-    return depth_table(metrics, names, Resampling(DRAWS, CONFIDENCE, SEED, MARGIN))
+    return tabulate(metrics, None, names, {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN})
 
 
 def row_of(table, statistic):

@@ -6,12 +6,13 @@ from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.statistics import first_token as module
 from homogenization.statistics.correlation import SCOPES, pooled_spearmans
-from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, first_token_table
-from homogenization.statistics.resampling import Resampling, bootstrap_weights
+from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, tabulate
+from homogenization.statistics.resampling import bootstrap_weights
 from library.statistics.shared import by_scipy, metric_rows, of_one_pair
 
 NORM, RATIO, SHARE, ATTENTION = PREDICTORS
 DRAWS, CONFIDENCE, SEED = 200, 0.9, 3
+DRAWN = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED}
 
 
 def metrics_table(values, **more):
@@ -31,7 +32,7 @@ def study(n=12, layers=4, seed=0):
 
 
 def table_of(values, **more):
-    return first_token_table(metrics_table(values, **more), Resampling(DRAWS, CONFIDENCE, SEED))
+    return tabulate(metrics_table(values, **more), DRAWN)
 
 
 class TestTable:
@@ -98,8 +99,8 @@ class TestTable:
             metrics_table({("unit", OUTCOME): np.ones((12, 4)), ("raw", "effective_rank"): np.ones((12, 4))}),
         ]
         mixed = pl.concat([own, *more]).sample(fraction=1, shuffle=True, seed=0)
-        table = first_token_table(mixed, Resampling(DRAWS, CONFIDENCE, SEED))
-        alone = first_token_table(own, Resampling(DRAWS, CONFIDENCE, SEED))
+        table = tabulate(mixed, DRAWN)
+        alone = tabulate(own, DRAWN)
         assert table.filter(model="m", variant="original").equals(alone)
 
     def test_what_the_study_lacks_has_no_row(self):

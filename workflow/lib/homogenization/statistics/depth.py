@@ -57,8 +57,8 @@ CHANGES = ("net_change", "net_change_after_first")  # since the layer of its pla
 _JUDGED = (SLOPE, *CHANGES)
 
 
-def depth_table(
-    metrics: pl.DataFrame, names: Sequence[str], resampling: Resampling, pooled: pl.DataFrame | None = None
+def tabulate(
+    metrics: pl.DataFrame, pooled: pl.DataFrame | None, names: Sequence[str], resampling: Mapping[str, Any]
 ) -> pl.DataFrame:
     """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
 
@@ -67,14 +67,15 @@ def depth_table(
     single pools. An estimate without a value is NaN.
 
     Args:
-        metrics: tables/metrics.parquet.
+        metrics: the table `metrics`.
+        pooled: the table `pooled`; None where tokens are not pooled.
         names: names of the metrics.
-        resampling: draws, level and margin.
-        pooled: tables/pooled.parquet; None where tokens are not pooled.
+        resampling: fields of `Resampling`.
     """
-    parts = [_of_reviews(metrics, names, resampling, pools=False)]
+    drawn = Resampling(**resampling)
+    parts = [_of_reviews(metrics, names, drawn, pools=False)]
     if pooled is not None:
-        parts.append(_of_reviews(pools_as_reviews(pooled), names, resampling, pools=True))
+        parts.append(_of_reviews(pools_as_reviews(pooled), names, drawn, pools=True))
     return pl.concat(parts).sort("model", "variant", maintain_order=True)
 
 
@@ -127,10 +128,3 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
         for name in order
     ]
     return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True).rename({"mean": "estimate"})
-
-
-def tabulate(
-    metrics: pl.DataFrame, pooled: pl.DataFrame | None, names: Sequence[str], resampling: Mapping[str, Any]
-) -> pl.DataFrame:
-    """`depth_table` with the fields of `Resampling`."""
-    return depth_table(metrics, names, Resampling(**resampling), pooled)

@@ -56,7 +56,6 @@ _Key = tuple[tuple, str]  # condition and variant
 def with_condition(rows: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     """`rows` by review and condition with the columns of `CONDITION`; draws of one condition are still apart."""
     conditions = texts.select("model", "variant", "review_id", "condition", *CONDITION)
-    conditions = conditions.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
     return rows.join(conditions, on=("model", "variant", "review_id", "condition"), maintain_order="left")
 
 

@@ -103,7 +103,7 @@ def dose_means(doses: pl.DataFrame) -> pl.DataFrame:
     `doses` are those of a model and variant; n_skipped counts the reviews of the untouched run that a condition lacks.
     """
     of_review = (
-        doses.with_columns(_without_draw())
+        doses.with_columns(without_draw())
         .group_by(*_RUN, "review_id", *CONDITION, maintain_order=True)
         .agg(pl.col("sink_moved").max(), *(pl.col(name).fill_nan(None).mean() for name in _MEANS))
     )
@@ -121,14 +121,14 @@ def dose_means(doses: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _without_draw() -> pl.Expr:
+def without_draw() -> pl.Expr:
     """The pattern without the number of its random draw: `random` for `random_2`."""
     return pl.col("pattern").str.replace(r"^random_\d+$", "random")
 
 
 def _with_condition(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """`intervened` without NaN, with what its conditions are; in an order that no order of jobs decides."""
-    dose = doses.with_columns(_without_draw()).select(
+    dose = doses.with_columns(without_draw()).select(
         *_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved", "branch_norm"
     )
     return (
