@@ -121,7 +121,7 @@ def contrast_table(
         if not rows.is_empty():
             parts.append(_contrasts_of_model(model, rows, of_model, texts, resampling))
     table = pl.concat(parts).drop("depth_range", "review_sd").join(ranges, on=("model", "view", "metric"), how="left")
-    table = judged(table, resampling).with_columns(depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH))
+    table = judged(table, resampling, "mean").with_columns(depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH))
     return table.select(*CONTRASTS_SCHEMA).sort(_KEYS)
 
 
@@ -189,7 +189,7 @@ def _contrasts_of_model(
         columns = {"n_reviews": n_reviews}
         if reason is None:
             values = cells.differences(*pair, reviews)
-            columns = estimates(values, resampling.confidence)
+            columns = estimates(values, resampling.confidence, "mean")
             columns |= {"median": medians(values), "skewness": skewness(values)}
             columns |= flip_tests(values, cells.families, resampling.sign_flips(len(reviews)))
             drawn = [on_common[name,] for name in (variant, minus) if (name,) in on_common]
@@ -211,7 +211,7 @@ def _contrasts_of_model(
 
 def _among(values: np.ndarray, name: str, confidence: float, least: int = 0) -> dict[str, np.ndarray]:
     """The columns `_name` of the differences of some reviews (reviews, cells); NaN for fewer reviews than `least`."""
-    numbers = averages(values, confidence)
+    numbers = averages(values, confidence, "mean")
     counts = numbers.pop("n_reviews")
     found = {f"{key}_{name}": np.where(len(values) >= least, column, np.nan) for key, column in numbers.items()}
     return found | {f"n_{name}": counts}

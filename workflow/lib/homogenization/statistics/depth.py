@@ -89,7 +89,7 @@ def _of_reviews(metrics: pl.DataFrame, names: Sequence[str], resampling: Resampl
     table = pl.concat(parts, how="diagonal_relaxed").drop("depth_range", "review_sd")
     table = table.join(depth_ranges(stream), on=("model", "view", "metric"), how="left", maintain_order="left")
     fewest = 0 if pools else FEWEST_NEGLIGIBLE
-    table = judged(table.with_columns(pl.selectors.float().fill_null(np.nan)), resampling, "estimate", fewest)
+    table = judged(table.with_columns(pl.selectors.float().fill_null(np.nan)), resampling, fewest=fewest)
     tested = pl.col("statistic").is_in(_JUDGED) & (pl.col("n_reviews") > 0)
     return table.with_columns(
         pl.when(tested).then(pl.col("verdict", "fragile")),
@@ -119,7 +119,7 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
         spans[:, 1:] = np.nan
     columns[STEEPEST] = {
         "n_reviews": (~np.isnan(steps.rates)).any(axis=2).sum(axis=1),
-        **dict(zip(("mean", "ci_low", "ci_high"), spans.T, strict=True)),
+        **dict(zip(("estimate", "ci_low", "ci_high"), spans.T, strict=True)),
     }
     cells = pl.DataFrame(job.cells, {"view": pl.String, "metric": pl.String}, orient="row").with_row_index("cell")
     order = (SLOPE, *changes, *rates, STEEPEST, *single)
@@ -127,4 +127,4 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
         cells.with_columns(pl.lit(name).alias("statistic"), *(pl.Series(key, of) for key, of in columns[name].items()))
         for name in order
     ]
-    return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True).rename({"mean": "estimate"})
+    return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True)

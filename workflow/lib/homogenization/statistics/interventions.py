@@ -156,7 +156,6 @@ def _of_mean(values: np.ndarray, drawn: _Draws, reason: str | None = None) -> di
     """
     numbers = estimates(values, drawn.confidence)
     n_reviews = numbers.pop("n_reviews")
-    numbers["estimate"] = numbers.pop("mean")
     numbers |= flip_tests(values, drawn.families, drawn.flips)
     reasons = [reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()]
     tested = [of_cell is None for of_cell in reasons]
@@ -229,7 +228,7 @@ def _tested(
     table = table.filter(pl.col("estimate").is_not_nan() | pl.col("reason").is_not_null()).drop(
         "depth_range", "review_sd"
     )
-    return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling, "estimate").select(*schema)
+    return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling).select(*schema)
 
 
 def tabulate(

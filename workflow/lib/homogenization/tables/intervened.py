@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.names.columns import columns, condition_columns
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
@@ -14,7 +13,6 @@ UNTOUCHED = "untouched"
 LAYERS = ("all", "first", "middle", "last", "output")
 CONDITION = ("kind", "pattern", "blocks", "strength")
 _RUN = ("model", "variant")
-_CONDITION_SCHEMA = {name: DOSES_SCHEMA[name] for name in CONDITION}
 #: Runs whose attention was changed: a row for each review, condition, part of the depth, metric and view. Made where
 #: `interventions` is configured, like the tables up to `slopes.parquet`. Only accepted reviews of a variant stand in
 #: it.
