@@ -17,6 +17,7 @@ from homogenization.statistics.estimates import (
     VERDICT_SCHEMA,
     averages,
     estimates,
+    families_of,
     flip_tests,
     judged,
 )
@@ -153,12 +154,6 @@ class _Cells:
         """The columns that name them, in the order of their places."""
         return pl.concat([self.layers, self.parts.drop("members")], how="diagonal").drop("cell")
 
-    @property
-    def families(self) -> list[np.ndarray]:
-        """Places of the cells that are corrected together."""
-        found = (cells.group_by(_FAMILY).agg("cell")["cell"] for cells in (self.layers, self.parts))
-        return [family.to_numpy() for families in found for family in families]
-
     def differences(self, first: pl.DataFrame, second: pl.DataFrame, reviews: pl.DataFrame) -> np.ndarray:
         """(reviews, cells) `first` - `second` at the layers, and then a review's mean over each part of the depth."""
         layers = self.layers.select(_CELL)
@@ -172,6 +167,7 @@ def _contrasts_of_model(
 ) -> pl.DataFrame:
     cells = _Cells.of(metrics)
     rows, by_variant = cells.rows, metrics.partition_by("variant", as_dict=True)
+    families = families_of(rows, *_FAMILY, pl.col("layers").is_null())
     on_common = {} if common is None else common.partition_by("variant", as_dict=True)
     parts = []
     compared = texts.comparisons.select("variant", "minus", "reason", "n_changed", "share_changed", "n_needed")
@@ -191,7 +187,7 @@ def _contrasts_of_model(
             values = cells.differences(*pair, reviews)
             columns = estimates(values, resampling.confidence, "mean")
             columns |= {"median": medians(values), "skewness": skewness(values)}
-            columns |= flip_tests(values, cells.families, resampling.sign_flips(len(reviews)))
+            columns |= flip_tests(values, families, resampling.sign_flips(len(reviews)))
             drawn = [on_common[name,] for name in (variant, minus) if (name,) in on_common]
             if len(drawn) == 2:
                 columns |= _among(cells.differences(*drawn, reviews), "common", resampling.confidence)

@@ -75,6 +75,11 @@ def estimates(values: np.ndarray, confidence: float, mean: str = "estimate") -> 
     return averages(values, confidence, mean) | robust | power
 
 
+def families_of(cells: pl.DataFrame, *alike: str | pl.Expr) -> list[np.ndarray]:
+    """Places of the rows of `cells` that are alike in these columns, family by family: what is corrected together."""
+    return [places.to_numpy() for places in cells.with_row_index("place").group_by(alike).agg("place")["place"]]
+
+
 def flip_tests(values: np.ndarray, families: Iterable[np.ndarray], flips: np.ndarray) -> dict[str, np.ndarray]:
     """The columns p_value and p_max_t, (cells,) each: p by sign flips, and the same corrected within its family.
 
