@@ -4,7 +4,7 @@ A study is a configuration; its metrics, similarities and changed attention are 
 (contrasts, depth, verdicts) is computed as in a run.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from homogenization.config.study import Study, load_study
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.statistics.contrasts import Texts, contrast_table
-from homogenization.statistics.depth import depth_table
+from homogenization.statistics.depth import tabulate as tabulate_depth
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables import summary
@@ -68,7 +68,7 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
     losses = {"training": _losses(study)} if study.trained_models else {}
     names = sorted({*study.estimated_metrics("contrast"), *study.estimated_metrics("slope", "net_change", "steepest")})
     contrasts = contrast_table(metrics, None, Texts(comparisons, similarity), names, resampling)
-    depth = depth_table(metrics, names, resampling)
+    depth = tabulate_depth(metrics, None, names, asdict(resampling))
     evidence = Evidence(Tables(metrics, similarity, contrasts, depth, **(branch or {}), **losses), settings)
     claims = pl.DataFrame(schema=CLAIMS_SCHEMA)
     if study.judged_claims:

@@ -86,16 +86,6 @@ def per_attempt(amount):
     return lambda wildcards, attempt: attempt * (amount(wildcards) if callable(amount) else amount)
 
 
-def over_jobs(pattern, jobs=STUDY.jobs):
-    """One file for every model, variant and shard, in the order of `jobs`."""
-    return [pattern.format(model=model, variant=variant, shard=shard) for model, variant, shard in jobs]
-
-
-def over_variants(pattern, variants):
-    """One file for every variant and shard, sorted."""
-    return expand(pattern, variant=sorted(variants), shard=STUDY.shards)
-
-
 def model_of(wildcards):
     return STUDY.training_runs[wildcards.run].model if "run" in wildcards.keys() else STUDY.models[wildcards.model]
 
@@ -129,12 +119,6 @@ def made_in(folder, reported=False):
         Path(file) for rule in workflow.rules for file in rule.output if not reported or is_flagged(file, "report")
     ]
     return [f"<results>/{file.relative_to(RESULTS)}" for file in files if file.is_relative_to(Path(RESULTS, folder))]
-
-
-def tables_of(*names):
-    """The files of tables, by name; nothing for those that the study does not make."""
-    paths = {file.stem: file.path for made in reversed(TABLES) for file in reversed(made.files)}
-    return {name: paths.get(name, []) for name in names}
 
 
 def template(name):

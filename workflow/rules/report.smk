@@ -46,7 +46,7 @@ rule make_report:
 rule make_first_page:
     """The first page of the report: questions and models in a grid, a curve, how many texts, and what to beware of."""
     input:
-        **tables_of("claims", "contrasts", "comparisons", "depth", "summary", "acceptance", "long_texts"),
+        **files_of(("claims", "contrasts", "comparisons", "depth", "summary", "acceptance", "long_texts"), TABLES),
         clean="<results>/corpus/clean.parquet",
     output:
         page="<results>/report/first_page.html",
@@ -66,7 +66,7 @@ rule make_first_page:
 rule make_claims_table:
     """Every claim and its numbers, to sort, search and filter in a browser."""
     input:
-        **tables_of("claims", "comparisons"),
+        **files_of(("claims", "comparisons"), TABLES),
     output:
         page=report(
             "<results>/report/claims.html",
@@ -121,7 +121,7 @@ if STUDY.examples:
         input:
             corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
             keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
-            variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.example_variants),
+            variants=over_variants("variants", STUDY.example_variants, STUDY),
             weights=weights_of,
             # which reviews are shown follows from results, unless the configuration names them
             metrics=[] if STUDY.examples.reviews else "<results>/tables/metrics.parquet",

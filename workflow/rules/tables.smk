@@ -1,5 +1,5 @@
 # Files of variants, states and measures -> long tables over all models, variants and shards. The catalogue describes them.
-from homogenization.tables.catalogue import made_tables
+from homogenization.tables.catalogue import files_of, made_tables, over_jobs, over_variants
 
 TABLES = made_tables(STUDY)
 # among parameters, files have the prefix of a module

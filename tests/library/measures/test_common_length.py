@@ -61,7 +61,8 @@ def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
 
 
 def common(store, metrics=METRICS, views=("raw", "unit_without_first"), n_tokens=N_TOKENS, draws=DRAWS, seed=SEED):
-    return mean_over_draws(*measured(CommonLength(store, n_tokens, draws, seed, views)), metrics)
+    spectra, geometry = measured(CommonLength(store, n_tokens, draws, seed, views))
+    return mean_over_draws(metrics_of_reviews(spectra, geometry, None, metrics))
 
 
 class TestPositions:

@@ -16,7 +16,7 @@ import pytest
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, move_aside, read_csv, read_json, written_together, written_whole
 from homogenization.run.job import job, job_record
-from homogenization.run.parquet import read_inputs, read_table, table_metadata, write_table, write_tables
+from homogenization.run.parquet import read_input, read_table, table_metadata, write_table, write_tables
 from homogenization.run.storage import arguments_of_storage, tell_scripts
 
 TABLE = pl.DataFrame({"review_id": ["a", "b"], "value": [1.0, 2.0]})
@@ -33,9 +33,12 @@ def test_round_trip_with_metadata(tmp_path):
 def test_inputs_are_tables_paths_or_none(tmp_path):
     path = str(tmp_path / "table.parquet")
     write_table(TABLE, path)
-    found = read_inputs({"one": path, "jobs": [path], "as_csv": "some.csv", "not_made": []})
-    assert found.pop("one").equals(TABLE)
-    assert found == {"jobs": [path], "as_csv": "some.csv", "not_made": None}
+    TABLE.write_csv(tmp_path / "table.csv")
+    assert read_input(path).equals(TABLE)
+    assert read_input(tmp_path / "table.csv", TABLE.schema).equals(TABLE)
+    assert read_input([path]) == [path]
+    assert read_input([]) is None
+    assert read_input([], TABLE.schema).equals(TABLE.clear())
 
 
 def test_a_table_says_what_made_it(tmp_path):

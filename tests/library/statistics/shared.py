@@ -1,5 +1,6 @@
 """What tests of statistics share: rows of the tables that statistics read, and the script that writes their tables."""
 
+from dataclasses import asdict
 from functools import wraps
 from itertools import permutations
 from pathlib import Path
@@ -13,8 +14,8 @@ from homogenization.claims.evidence import Evidence, Settings, Tables
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.config.claims import Claim
 from homogenization.interventions.schemas import SLOPES_SCHEMA
+from homogenization.statistics import depth
 from homogenization.statistics.contrasts import Texts, contrast_table
-from homogenization.statistics.depth import depth_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.components import COMPONENTS_SCHEMA
@@ -107,7 +108,7 @@ def estimates_of(metrics, similarity, variants, settings, openings=None, pooled=
     names = sorted({*metrics["metric"], *(() if pooled is None else pooled["metric"])})
     return {
         "contrasts": contrast_table(metrics, None, texts, names, settings.resampling),
-        "depth": depth_table(metrics, names, settings.resampling, pooled),
+        "depth": depth.tabulate(metrics, pooled, names, asdict(settings.resampling)),
     }
 
 

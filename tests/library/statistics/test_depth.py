@@ -5,7 +5,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 from homogenization.names.points import REGIONS
-from homogenization.statistics.depth import DEPTH_SCHEMA, depth_table
+from homogenization.statistics.depth import DEPTH_SCHEMA, tabulate
 from homogenization.statistics.layers import (
     depth_ranges,
     layer_steps,
@@ -14,7 +14,7 @@ from homogenization.statistics.layers import (
     slopes,
     steepest_span,
 )
-from homogenization.statistics.resampling import Resampling, bootstrap_weights, mean_interval, uniform_weights
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval, uniform_weights
 from library.statistics.shared import MARGIN, metric_rows
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"
@@ -30,7 +30,7 @@ def walks(n, n_layers, seed=0):
 
 
 def table_of(metrics, names=(RISING, FALLING, NEITHER)):
-    return depth_table(metrics, names, Resampling(DRAWS, CONFIDENCE, SEED, MARGIN))
+    return tabulate(metrics, None, names, {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN})
 
 
 def row_of(table, statistic):
@@ -109,6 +109,18 @@ class TestTable:
         )
         assert table_of(pl.concat([metrics, after])).equals(table_of(metrics))
 
+    def test_a_metric_that_begins_after_the_first_block(self):
+        # as attention: no value at layer 0, beside a metric that has one
+        values = walks(10, 5)
+        attention = metrics_table(values, "first_token_attention_share").filter(pl.col("layer") > 0)
+        both = pl.concat([attention, metrics_table(walks(10, 5))])
+        table = table_of(both, [RISING, "first_token_attention_share"]).filter(metric="first_token_attention_share")
+        first = row_of(table, "step_001")
+        assert first["n_reviews"] == 0
+        assert np.isnan([first["estimate"], first["ci_low"], first["ci_high"]]).all()
+        expected = np.mean([stats.linregress([0.25, 0.5, 0.75, 1], row[1:]).slope for row in values])
+        assert row_of(table, "slope")["estimate"] == pytest.approx(expected)
+
     def test_a_block_alone_and_a_metric_without_a_value_before_it(self):
         of_one_block = table_of(metrics_table(np.array([[1, 3.0], [2, 5.0]])))
         assert row_of(of_one_block, "net_change")["estimate"] == 2.5
@@ -116,6 +128,15 @@ class TestTable:
         attention = metrics_table(np.array([[7, 1, 3.0], [7, 2, 6.0]])).filter(pl.col("layer") > 0)
         assert row_of(table_of(attention), "net_change")["n_reviews"] == 0
         assert row_of(table_of(attention), "net_change_after_first")["estimate"] == 3
+
+    def test_a_collapse_in_the_first_block_turns_the_slope_and_not_the_net_change(self):
+        # effective rank of Gemma 3 270M: .62 at the input, .14 after block 1, .41 at the output
+        values = np.array([[0.62, *np.linspace(0.14, 0.41, 18)]]) + 0.001 * walks(6, 19)
+        table = table_of(metrics_table(values, FALLING))
+        found = {name: row_of(table, name) for name in ("slope", "net_change", "net_change_after_first")}
+        assert found["slope"]["ci_low"] > 0.05
+        assert found["net_change"]["ci_high"] < -0.2
+        assert found["net_change_after_first"]["ci_low"] > 0.26
 
     def test_one_review_has_estimates_and_no_intervals(self):
         table = table_of(metrics_table(np.array([[0, 1, 3.0]])))
@@ -156,6 +177,10 @@ class TestSlopes:
     def test_fewer_than_two_values_have_none(self):
         values = np.array([[1.0, np.nan, np.nan], [np.nan] * 3, [1.0, np.nan, 4.0]])
         np.testing.assert_array_equal(slopes(values, np.array([0, 0.5, 1])), [np.nan, np.nan, 3])
+
+    def test_layers_far_from_zero(self):
+        _, depth = depths(12)
+        assert slopes(1e6 + 1e-3 * depth, depth) == pytest.approx(1e-3, rel=1e-6)
 
 
 class TestRates:
@@ -256,3 +281,9 @@ class TestLayerValues:
         np.testing.assert_array_equal(job.of("all_tokens", RISING), first)
         np.testing.assert_array_equal(job.of("raw", "max_explainable_variance"), second)
         assert job.of("unit", "max_explainable_variance") is None
+
+    def test_what_is_not_there_is_nan(self):
+        values = walks(3, 4)
+        table = metrics_table(values).filter((pl.col("layer") != 2) | (pl.col("review_id") != "r001"))
+        values[1, 2] = np.nan
+        np.testing.assert_array_equal(layer_values(table).of("all_tokens", RISING), values)

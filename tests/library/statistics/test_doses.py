@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from dosed import STRENGTHS, curves, intervened_rows, steering, template
 from homogenization.statistics.doses import (
+    EVEN,
+    ODD,
+    Condition,
     Curve,
     change,
     curve_of,
@@ -40,6 +43,20 @@ def curve_from(conditions, kl, pattern):
     n = len(kl[points[0]])
     changes = [np.zeros((n, 1)), *(conditions[point][:, None] for point in points)]
     return Curve(np.stack(changes), np.stack([np.zeros(n), *(kl[point] for point in points)]))
+
+
+def test_odd_and_even_parts_of_a_quadratic():
+    review = np.arange(1, 7) / 7
+    rows = intervened_rows(
+        {Condition("untouched"): review}
+        | {template(s): review + 0.3 * review * s - 0.2 * s**2 for s in (-0.5, -0.25, 0.25, 0.5)}
+    )
+    runs = runs_of(rows)
+    for strength in (0.25, 0.5):
+        odd, even = (change(runs, template(strength), part)[:, 0] for part in (ODD, EVEN))
+        np.testing.assert_allclose(odd, 0.3 * review * strength, atol=1e-15)
+        np.testing.assert_allclose(even, -0.2 * strength**2, atol=1e-15)
+        np.testing.assert_allclose(odd + even, change(runs, template(strength))[:, 0], atol=1e-15)
 
 
 def test_at_equal_kl_the_control_is_as_far_along_its_own_curve():
@@ -76,6 +93,18 @@ def test_signed_doses_are_compared_with_controls_of_their_sign():
     runs = runs_of(intervened_rows(conditions, {one: np.full(3, 0.2) for one in conditions}))
     assert at_equal_kl(runs, template(-0.5), "permuted_template")[0] == pytest.approx(-0.45)
     assert at_equal_kl(runs, template(0.5), "permuted_template")[0] == pytest.approx(0.45)
+
+
+def test_a_review_whose_sink_moved_has_no_value():
+    moved = np.array([True, False, False, False])
+    values = {
+        steering("first", 0.1): np.array([100.0, 1.0, 2.0, 3.0]),
+        steering("first", 0.2): np.array([1.0, 2.0, np.nan, 4]),
+    }
+    runs = runs_of(intervened_rows(values, moved={steering("first", 0.1): moved}))
+    np.testing.assert_array_equal(change(runs, steering("first", 0.1))[:, 0], [np.nan, 1, 2, 3])
+    np.testing.assert_array_equal(change(runs, steering("first", 0.2))[:, 0], [1, 2, np.nan, 4])
+    np.testing.assert_array_equal(runs.moved[steering("first", 0.1)], moved)
 
 
 @given(

@@ -75,17 +75,17 @@ class TestTable:
         curve = np.where(np.arange(LAYERS) == 10, 1.0, 0.0) + 0.1 * DEPTH
         rows = [
             table_of(metric_rows(curve + noise(seed, 0.05), MEV), prominence=0.5).row(0, named=True)
-            for seed in range(30)
+            for seed in range(60)
         ]
         assert all(row["layer"] == 10 and row["depth_low"] == row["depth_high"] for row in rows)
         covered = sum(row["height_low"] <= curve[10] <= row["height_high"] for row in rows)
-        assert covered >= 24  # below by chance in one of 500
+        assert covered >= 51  # below by chance in one of 500
 
     def test_what_noise_has_is_not_settled(self):
-        """A flat curve has settled extrema in at most 5 % of samples; more than 3 of 15, by chance, in one of 180."""
-        tables = [table_of(metric_rows(noise(seed), MEV)) for seed in range(15)]
+        """A flat curve has settled extrema in at most 5 % of samples; more than 5 of 30, by chance, in one of 300."""
+        tables = [table_of(metric_rows(noise(seed), MEV)) for seed in range(30)]
         assert min(map(len, tables)) > 3, "noise has bumps"
-        assert sum(table["settled"].any() for table in tables) <= 3
+        assert sum(table["settled"].any() for table in tables) <= 5
 
     def test_the_first_tokens_part_is_what_is_gone_without_it(self):
         raw = metric_rows(PLANTED + noise(0, 0.01), MEV, "raw")

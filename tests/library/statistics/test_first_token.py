@@ -2,14 +2,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from homogenization.measures.geometry import token_geometry
+from homogenization.measures.spectra import singular_values
 from homogenization.statistics import first_token as module
 from homogenization.statistics.correlation import SCOPES, pooled_spearmans
-from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, first_token_table
-from homogenization.statistics.resampling import Resampling, bootstrap_weights
+from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, tabulate
+from homogenization.statistics.resampling import bootstrap_weights
 from library.statistics.shared import by_scipy, metric_rows, of_one_pair
 
 NORM, RATIO, SHARE, ATTENTION = PREDICTORS
 DRAWS, CONFIDENCE, SEED = 200, 0.9, 3
+DRAWN = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED}
 
 
 def metrics_table(values, **more):
@@ -29,7 +32,7 @@ def study(n=12, layers=4, seed=0):
 
 
 def table_of(values, **more):
-    return first_token_table(metrics_table(values, **more), Resampling(DRAWS, CONFIDENCE, SEED))
+    return tabulate(metrics_table(values, **more), DRAWN)
 
 
 class TestTable:
@@ -56,6 +59,23 @@ class TestTable:
                 low, high = np.quantile(statistic(x, y, weights), [0.05, 0.95])
                 assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx((low, high), abs=1e-12)
 
+    def test_the_bound_holds_for_real_matrices_and_is_tight_for_a_massive_token(self):
+        generator = np.random.default_rng(0)
+        scales = [1, 3, 10, 100]
+        share, variance = np.empty((6, 4)), np.empty((6, 4))
+        for review in range(6):
+            for layer, scale in enumerate(scales):
+                tokens = generator.standard_normal((20, 30))
+                tokens[0] *= scale
+                share[review, layer] = token_geometry(tokens)["squared_norm_share_first"]
+                singular = singular_values(tokens, ["raw"])["raw"]
+                variance[review, layer] = singular[0] ** 2 / (singular**2).sum()
+        table = table_of({("raw", OUTCOME): variance, ("all_tokens", SHARE): share})
+        assert (table["bound_holds"] == 1).all()
+        assert table["bound_tightness"].to_numpy() == pytest.approx((share / variance).mean())
+        last = table_of({("raw", OUTCOME): variance[:, 2:], ("all_tokens", SHARE): share[:, 2:]})
+        assert last["bound_tightness"][0] > 0.95 > table["bound_tightness"][0]
+
     def test_a_bound_that_fails_is_seen(self):
         values = study()
         values["all_tokens", SHARE] = values["raw", OUTCOME] * np.where(np.arange(4) == 1, 1.01, 1.0)
@@ -79,8 +99,8 @@ class TestTable:
             metrics_table({("unit", OUTCOME): np.ones((12, 4)), ("raw", "effective_rank"): np.ones((12, 4))}),
         ]
         mixed = pl.concat([own, *more]).sample(fraction=1, shuffle=True, seed=0)
-        table = first_token_table(mixed, Resampling(DRAWS, CONFIDENCE, SEED))
-        alone = first_token_table(own, Resampling(DRAWS, CONFIDENCE, SEED))
+        table = tabulate(mixed, DRAWN)
+        alone = tabulate(own, DRAWN)
         assert table.filter(model="m", variant="original").equals(alone)
 
     def test_what_the_study_lacks_has_no_row(self):

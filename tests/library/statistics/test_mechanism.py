@@ -6,15 +6,18 @@ import pytest
 from scipy.stats import spearmanr
 
 from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS, ATTRIBUTION_SCHEMA
-from homogenization.statistics.causes_in_words import causes_table
+from homogenization.statistics import causes_in_words
 from homogenization.statistics.mechanism import (
     ATTRIBUTION_MEANS_SCHEMA,
+    MECHANISM_SCHEMA,
     attribution_table,
     mechanism_table,
+    tabulate,
 )
+from homogenization.statistics.predictions import PREDICTIONS_SCHEMA
 from homogenization.statistics.resampling import Resampling
-from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
-from library.statistics.shared import words_of
+from library.statistics.shared import similarity_rows, words_of
+from measured import written
 
 N = 20
 RESAMPLED = {"draws": 300, "confidence": 0.95, "seed": 0}
@@ -87,7 +90,7 @@ def test_without_noise_the_numbers_are_exact_and_a_review_without_a_block_is_lef
 def answer(mechanism, model="m"):
     """What the table of causes says of a model whose variants are not predicted."""
     nothing = pl.DataFrame(schema=PREDICTIONS_SCHEMA)
-    return causes_table(mechanism, nothing, [model], words_of("causes"))["answer"].item()
+    return causes_in_words.tabulate(mechanism, nothing, [model], words_of("causes"))["answer"].item()
 
 
 def test_the_sentence_says_what_the_numbers_say():
@@ -116,3 +119,9 @@ def test_a_norm_behind_attention_and_too_few_reviews_are_said():
     means = attribution_table(few, **LEVEL)
     assert means.select("reason", "n_reviews").unique().rows() == [(reason, 4)]
     assert means["cosine"].is_nan().all()
+
+
+def test_the_files_of_all_jobs_are_read(tmp_path):
+    jobs = written(tmp_path, *(attribution_rows(noise=0.1, model=model) for model in "mn"))
+    means, mechanism = tabulate(jobs, similarity_rows(np.ones(N)), 6, RESAMPLED)
+    assert (len(means), len(mechanism)) == (2 * 5, 2 * 4)

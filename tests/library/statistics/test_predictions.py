@@ -4,10 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.statistics.causes_in_words import causes_table
-from homogenization.statistics.predictions import doses, predictions_table
-from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
-from library.statistics.shared import COSINE, metric_rows, slope_rows, words_of
+from homogenization.statistics import causes_in_words
+from homogenization.statistics.mechanism import MECHANISM_SCHEMA
+from homogenization.statistics.predictions import PREDICTIONS_SCHEMA, doses, predictions_table, tabulate
+from library.statistics.shared import COSINE, metric_rows, similarity_rows, slope_rows, words_of
+from measured import written
 
 N, N_BLOCKS = 20, 3
 NO_MECHANISM = pl.DataFrame(schema=MECHANISM_SCHEMA)
@@ -70,7 +71,7 @@ def study(effect=1.0, noise=0.0):
 def answer_of(**keys):
     slopes, positional, metrics, _ = study(**keys)
     table = predictions_table(slopes, positional, metrics, **SETTINGS)
-    return causes_table(NO_MECHANISM, table, ["m"], words_of("causes"))["answer"].item()
+    return causes_in_words.tabulate(NO_MECHANISM, table, ["m"], words_of("causes"))["answer"].item()
 
 
 def test_predictions_are_slopes_times_doses_review_by_review():
@@ -110,7 +111,10 @@ def test_templates_without_a_slope_are_counted():
     moved = doses(positional, "m", "front")
     first = np.abs(dose_of(moved, "first")).sum()
     assert table["covered"].item() == pytest.approx(first / moved["dose"].abs().sum())
-    assert "are predicted from" in causes_table(NO_MECHANISM, table, ["m"], words_of("causes"))["answer"].item()
+    assert (
+        "are predicted from"
+        in causes_in_words.tabulate(NO_MECHANISM, table, ["m"], words_of("causes"))["answer"].item()
+    )
 
 
 def test_spectral_views_are_those_of_the_residual_stream():
@@ -127,7 +131,17 @@ def test_a_model_without_predictions_says_so():
     slopes, positional, metrics, _ = study()
     table = predictions_table(slopes, positional, metrics.filter(variant="original"), **SETTINGS)
     assert table.is_empty()
-    assert causes_table(NO_MECHANISM, table, ["m", "x"], words_of("causes")).rows() == [
+    assert causes_in_words.tabulate(NO_MECHANISM, table, ["m", "x"], words_of("causes")).rows() == [
         (name, "No variant's effect was predicted, and what the first token delivers was not measured.")
         for name in "mx"
     ]
+
+
+def test_from_the_slopes_of_all_jobs_to_the_answer(tmp_path):
+    slopes, positional, metrics, _ = study()
+    table = tabulate(written(tmp_path, slopes), similarity_rows(np.ones(N)), positional, metrics, **SETTINGS)
+    assert len(table) == 1
+    for predictions, said in ((table, "Position has"), (table.clear(), "No variant's effect was predicted")):
+        ((model, answer),) = causes_in_words.tabulate(NO_MECHANISM, predictions, ["m"], words_of("causes")).rows()
+        assert model == "m"
+        assert answer.startswith(said)

@@ -5,11 +5,13 @@ Monte-Carlo standard errors and printed (pytest -s).
 """
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import optimize, stats
 from threadpoolctl import threadpool_limits
 
 from homogenization.statistics import resampling
@@ -37,12 +39,52 @@ class TestWeights:
         np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-14)
         np.testing.assert_allclose(weights * 30, np.round(weights * 30), atol=1e-12)
 
+    def test_counts_are_multinomial(self):
+        counts = np.round(bootstrap_weights(10, 20_000, seed=3) * 10).astype(int)
+        observed = np.bincount(counts[:, 0], minlength=11)[:6]
+        expected = stats.binom(10, 0.1).pmf(np.arange(6)) * 20_000
+        assert stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-3
+        assert np.cov(counts[:, 0], counts[:, 1])[0, 1] == pytest.approx(-0.1, abs=0.03)
+
     def test_seed_decides(self):
         np.testing.assert_array_equal(bootstrap_weights(9, 50, 1), bootstrap_weights(9, 50, 1))
         assert (bootstrap_weights(9, 50, 1) != bootstrap_weights(9, 50, 2)).any()
 
 
 class TestIntervals:
+    @pytest.mark.parametrize("confidence", [0.8, 0.95])
+    def test_percentiles_against_scipy_from_the_same_draws(self, confidence):
+        values = with_gaps(skewed(25, 6))
+        draws = weighted_means(values, bootstrap_weights(25, 3000, seed=1))
+        low, high = percentile_interval(draws, confidence)
+        for cell, column in enumerate(values.T):
+            reference = stats.bootstrap(
+                (column[~np.isnan(column)],),
+                np.mean,
+                n_resamples=0,
+                bootstrap_result=SimpleNamespace(bootstrap_distribution=draws[:, cell]),
+                method="percentile",
+                confidence_level=confidence,
+            ).confidence_interval
+            assert (low[cell], high[cell]) == pytest.approx(tuple(reference), rel=1e-12)
+
+    @pytest.mark.parametrize("confidence", [0.8, 0.95])
+    def test_of_means_holds_what_neither_t_nor_the_corrected_t_rejects(self, confidence):
+        """By scipy's moments and Hall's polynomial, searched for its root."""
+        values = with_gaps(skewed(25, 6))
+        low, high = mean_interval(values, confidence)
+        for cell, column in enumerate(values.T):
+            there = column[~np.isnan(column)]
+            n, error = len(there), stats.sem(there)
+            bend = (1.2 + 13 / n) * stats.skew(there, bias=False) / (3 * np.sqrt(n))
+            quantile = stats.t.ppf((1 + confidence) / 2, n - 1)
+            for end, sign in ((low, 1), (high, -1)):
+                root = optimize.brentq(
+                    lambda t, b=bend, q=sign * quantile: t + b * t**2 + b**2 * t**3 / 3 + b / 2 - q, -1e3, 1e3
+                )
+                reach = max(sign * root, quantile)
+                assert end[cell] == pytest.approx(there.mean() - sign * reach * error, rel=1e-9)
+
     def test_weighted_means_by_definition(self):
         values, weights = with_gaps(skewed(12, 5)), bootstrap_weights(12, 40, seed=5)
         for row, cell in itertools.product(range(40), range(5)):
@@ -97,6 +139,10 @@ class TestIntervals:
 
 
 class TestSampleSize:
+    @pytest.mark.parametrize(("effect", "n"), [(0.2, 199), (0.5, 34), (0.8, 15), (-0.5, 34)])
+    def test_known_ones(self, effect, n):
+        assert reviews_for_power(np.array([effect]))[0] == n
+
     @pytest.mark.parametrize(("power", "alpha"), [(0.8, 0.05), (0.95, 0.01), (0.1, 0.05)])
     def test_smallest_by_search(self, power, alpha):
         """By scipy's other noncentral t, n by n."""
@@ -114,6 +160,7 @@ class TestSampleSize:
         sizes = reviews_for_power(np.array([0, np.nan, 1e-4, 1e-3, 0.01, 100, 1e6, 1e14]))
         np.testing.assert_array_equal(sizes, [np.inf, np.nan, np.inf, np.inf, 78491, 2, 2, 2])
         assert reviews_for_power(np.array([])).shape == (0,)
+        assert (np.diff(reviews_for_power(np.geomspace(0.003, 50, 400))) <= 0).all()  # larger effects need fewer
 
 
 class TestDescription:

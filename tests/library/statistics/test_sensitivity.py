@@ -13,7 +13,7 @@ from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.statistics.causes import CAUSES, RESPONSE_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA, response_table, sensitivity_table
-from library.statistics.shared import mean_cosine
+from library.statistics.shared import mean_cosine, run_tabulate
 
 N, WIDTH = 128, 256
 SEEDS = 8
@@ -32,6 +32,13 @@ def responses():
 
 def response(metric, view, cause):
     return responses().row(by_predicate=(pl.col("metric") == metric) & (pl.col("view") == view), named=True)[cause]
+
+
+def test_a_collapse_of_full_strength_is_nearly_the_end_of_the_scale():
+    effective_rank = values().filter(metric="effective_rank", view="raw", cause="collapse").sort("strength", "seed")
+    means = effective_rank["value"].to_numpy().reshape(-1, SEEDS).mean(axis=1)
+    assert (np.diff(means) < 0).all()
+    assert (means[-1] - 1) / (means[0] - 1) < 0.02
 
 
 # the table of values
@@ -141,6 +148,13 @@ def test_responses_of_known_moves():
     assert row["confuses"] == "compression, matrix_shape"
 
 
+def test_the_range_over_shapes_is_never_negative():
+    shapes = [[value] * 3 for value in (1.0, 2.0, 3.0, 4.0, 5.0)]
+    rising = [BASE, BASE, BASE, BASE, [17.0, 18.0, 19.0]]
+    for collapsed in (COLLAPSED, rising):
+        assert first_row(made_up(BASE, collapse=collapsed, matrix_shape=shapes))["matrix_shape"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("start", "end", "answers"),
     [
@@ -177,6 +191,10 @@ def test_strengths_at_which_a_metric_is_undefined_are_passed_over():
     assert np.isnan(row["antipodal_pairs"])
     assert row["matrix_shape"] == 0.5
     assert "cone" not in row["answers_to"]
+
+
+def test_responses_do_not_depend_on_the_order_of_the_rows():
+    assert_frame_equal(response_table(values().sample(fraction=1, shuffle=True, seed=3)), responses(), check_exact=True)
 
 
 def test_the_table_of_responses_has_a_row_for_each_metric_and_view_in_the_order_of_the_registries():
@@ -249,6 +267,21 @@ def test_what_grows_with_the_number_of_tokens_is_registered_as_extensive(metric)
 def test_modes_of_cosines_tell_antipodal_pairs_and_nothing_else():
     for view in ("all_tokens", "without_first"):
         assert response("cosine_modes", view, "answers_to") == "antipodal_pairs"
+
+
+def test_the_script_writes_both_tables_and_the_same_bytes_again(tmp_path):
+    shape = {"n_tokens": 16, "width": 24, "seeds": 2}
+    contents = []
+    for run in ("first", "second"):
+        (tmp_path / run).mkdir()
+        paths = [tmp_path / run / name for name in ("sensitivity.parquet", "sensitivity.csv")]
+        run_tabulate(tmp_path, "statistics.sensitivity", {}, paths, **shape, seed=5)
+        assert sorted((tmp_path / run).iterdir()) == sorted(paths)
+        contents.append([path.read_bytes() for path in paths])
+    assert contents[0] == contents[1]
+    assert_frame_equal(pl.read_parquet(paths[0]), sensitivity_table(**shape, seed=5))
+    read = pl.read_csv(paths[1], schema_overrides=RESPONSE_SCHEMA, empty_string_is_null=False)
+    assert_frame_equal(read, response_table(sensitivity_table(**shape, seed=5)), check_exact=True)
 
 
 UNRANGED = [name for name, cause in CAUSES.items() if not cause.ranged]

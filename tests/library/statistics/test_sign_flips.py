@@ -48,7 +48,7 @@ class TestSignFlips:
     @pytest.mark.parametrize("n", [7, 9])
     def test_against_scipy_exactly(self, n):
         """Fewer than eight values are not corrected: the order of |t| is that of |mean|."""
-        values = np.random.default_rng(0).normal(0.4, 1, (n, 3))
+        values = np.random.default_rng(0).normal(0.4, 1, (n, 8))
         p = single_p(values, sign_flips(n, 512, seed=0))
         for cell, column in enumerate(values.T):
             statistic = np.mean if n < 8 else lambda sample: corrected(sample) if sample.std() > 0 else np.inf
@@ -83,15 +83,16 @@ class TestSignFlips:
 
     @pytest.mark.parametrize("draw", ["normal", "standard_cauchy"])
     def test_size(self, draw):
-        values = getattr(np.random.default_rng(1), draw)(size=(30, 3000))
-        p = single_p(values, sign_flips(30, 1000, seed=2))
+        values = getattr(np.random.default_rng(1), draw)(size=(30, 6000))
+        p = single_p(values, sign_flips(30, 2000, seed=2))
         assert_rate(f"size of the sign-flip test, {draw} differences", p <= 0.05, 0.05)
 
-    def test_power_is_that_of_the_sample_size(self):
-        values = np.random.default_rng(4).normal(0.5, 1, (34, 2000))
-        p = single_p(values, sign_flips(34, 1000, seed=2))
-        # the t test's (G*Power), from which a permutation test hardly differs
-        assert_rate("power at d = .5, n = 34", p <= 0.05, 0.8078, slack=0.005)
+    @pytest.mark.parametrize(("effect", "n", "power"), [(0.2, 199, 0.8017), (0.5, 34, 0.8078)])
+    def test_power_is_that_of_the_sample_size(self, effect, n, power):
+        values = np.random.default_rng(4).normal(effect, 1, (n, 4000))
+        p = single_p(values, sign_flips(n, 2000, seed=2))
+        # `power` is the t test's (G*Power), from which a permutation test hardly differs
+        assert_rate(f"power at d = {effect}, n = {n}", p <= 0.05, power, slack=0.005)
 
 
 class TestMaxT:
@@ -116,7 +117,7 @@ class TestMaxT:
     def test_by_definition(self, gaps):
         values = np.random.default_rng(5).normal(0.5, 1, (12, 4)) * [1, 10, 0.1, 1]
         values = with_gaps(values) if gaps else values
-        flips = sign_flips(12, 80, seed=1)
+        flips = sign_flips(12, 200, seed=1)
         np.testing.assert_allclose(max_t_p(values, flips), self.by_definition(values, flips), rtol=1e-12)
 
     def test_one_cell_is_the_plain_test(self):
@@ -142,3 +143,20 @@ class TestMaxT:
         assert max_t_p(values, flips)[4] == 2 / 1024
         assert np.isnan(max_t_p(values[:, 2:4], flips)).all()
         np.testing.assert_array_equal(max_t_p(values[:, 1:2], flips), 1)
+
+    def test_familywise_error_with_correlated_layers(self):
+        """24 layers that follow each other (neighbours correlate by .9): one false alarm in 20 studies, not more."""
+        studies, layers, n = 2500, 24, 30
+        followed = np.random.default_rng(8).normal(size=(studies, n, layers))
+        for layer in range(1, layers):
+            followed[..., layer] = 0.9 * followed[..., layer - 1] + np.sqrt(1 - 0.81) * followed[..., layer]
+        adjusted, plain, bonferroni = [], [], []
+        for study, values in enumerate(followed):
+            flips = sign_flips(n, 1000, seed=study)
+            single, over_layers = flip_p(values, flips)
+            adjusted.append((over_layers <= 0.05).any())
+            plain.append((single <= 0.05).any())
+            bonferroni.append((single * layers <= 0.05).any())
+        assert_rate("familywise error, max-T over correlated layers", adjusted, 0.05)
+        print(f"familywise error: uncorrected {np.mean(plain):.3f}, Bonferroni {np.mean(bonferroni):.4f}")
+        assert np.mean(plain) > 0.2

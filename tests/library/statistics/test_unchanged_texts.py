@@ -80,6 +80,15 @@ def test_they_never_change_an_estimate(changed):
     assert set(found["n_reviews"]) == {sum(changed)}
 
 
+def test_where_all_texts_change_nothing_is_other_than_without_the_knowledge():
+    metrics, similarity = study(np.ones(N_REVIEWS, bool))
+    unknown = similarity.with_columns(changed=pl.lit(None, pl.Boolean), words_hash=pl.lit(None, pl.String))
+    known, blind = contrasts(metrics, similarity), contrasts(metrics, unknown)
+    front = pl.col("variant").is_in(["front", "original"])
+    assert_frame_equal(known.filter(front), blind.filter(front), check_exact=True)
+    assert set(known["share_changed"]) == {1.0}
+
+
 @pytest.mark.parametrize(("n_changed", "tested"), [(MIN_REVIEWS - 1, False), (MIN_REVIEWS, True), (16, True)])
 def test_nothing_is_negligible_because_nothing_was_moved(n_changed, tested):
     """Of 30 texts, few changed by nearly nothing: 9 have no verdict, and 10 are too few to call it negligible."""

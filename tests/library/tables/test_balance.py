@@ -112,6 +112,19 @@ def test_the_difference_is_that_of_the_definition(values, control):
         assert found == pytest.approx(difference / spread, rel=1e-6)
 
 
+@given(NUMBERS, st.floats(-5, 5), st.floats(0.01, 100), st.floats(-100, 100))
+def test_the_difference_is_in_standard_deviations_whatever_the_unit(values, shift, unit, zero):
+    values = np.array(values)
+    spread = values.std(ddof=1)
+    if spread < 1e-3 or abs(shift) < 1e-3:
+        return
+    moved = values + shift * spread
+    assert standardised_mean_difference(moved, values) == pytest.approx(shift, rel=1e-5)
+    assert standardised_mean_difference(values, moved) == pytest.approx(-shift, rel=1e-5)
+    scaled = [unit * part + zero for part in (moved, values)]
+    assert standardised_mean_difference(*scaled) == pytest.approx(shift, rel=1e-4)
+
+
 def test_without_spread_equal_means_are_balanced_and_others_infinitely_apart():
     thirds = np.full(7, 1 / 3)
     assert standardised_mean_difference(thirds, np.full(9, 1 / 3)) == 0  # their means differ by rounding

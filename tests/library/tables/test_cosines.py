@@ -17,3 +17,5 @@ def test_densities_integrate_to_one(tmp_path):
     histograms = geometry_of(("a", "b")).filter(point="residual_stream", layer=2)["cosine_histogram_without_first"]
     densities = [np.array(counts) / sum(counts) / 0.05 for counts in histograms]
     np.testing.assert_allclose(chosen["density"], np.mean(densities, axis=0), rtol=1e-12)
+    deeper = tabulate(written(tmp_path, geometry_of(n_blocks=4)), accepted("a"))
+    assert dict(deeper.select("layer", "depth").unique().rows()) == {0: 0.0, 2: 0.5}

@@ -45,5 +45,6 @@ def test_long_texts_are_added_up_and_announced(tables_of, caplog):
 
 def test_a_model_whose_weights_changed_between_its_jobs_is_refused(tables_of):
     runs = [FRONT | {"shard": "000", "weights_digest": "a" * 64}, FRONT | {"shard": "001", "weights_digest": "b" * 64}]
+    tables_of(runs[0], runs[1] | {"model": "other"})
     with pytest.raises(HomogenizationError, match=r"models.m: .*front/000 read a{12}; front/001 read b{12}"):
         tables_of(*runs, runs[1] | {"model": "other"})

@@ -67,6 +67,11 @@ class TestMetrics:
         assert math.isnan(values["raw_without_first", "effective_rank"])
         assert math.isnan(values["without_first", "cosine_anisotropy"])
 
+    def test_depth_is_that_of_the_files(self):
+        spectra, geometry = spectra_of(n_blocks=4), geometry_of(n_blocks=4)
+        table = metrics_of_reviews(spectra, geometry, None, self.everything)
+        assert dict(table.select("layer", "depth").unique().rows()) == {0: 0.0, 2: 0.5}
+
 
 @pytest.fixture
 def files(tmp_path):

@@ -133,3 +133,11 @@ def test_comparisons_count_what_is_accepted_in_both():
         "0 of 4 reviews accepted in lost; at least 2 are needed",
     ]
     assert too_few_accepted(similarity, ["original"], 1, 2) is None
+
+
+def test_tabulate_reads_the_shards_in_their_order(tmp_path):
+    shards = written(tmp_path, scores("front", [0.9], "b"), scores("front", [0.8], "a"))
+    files = {"similarity": shards, "random_pairs": written(tmp_path, RANDOM), "fluency": None, **texts(tmp_path)}
+    similarity, _ = tabulate(["front"], {"front": "front"}, 0.85, 2, **files)
+    assert similarity.select("review_id", "accepted").rows()[:2] == [("b", True), ("a", False)]
+    assert len(similarity) == 2 + 3

@@ -181,8 +181,7 @@ class Evidence:
         if not len(values):
             raise UnavailableError("undefined in every review")
         if unit == REVIEWS:
-            found = {name: column.item() for name, column in estimates(values, self.confidence).items()}
-            return {"estimate": found.pop("mean"), **found}
+            return {name: column.item() for name, column in estimates(values, self.confidence).items()}
         low, high = (end.item() for end in mean_interval(values, self.confidence))
         return {**estimated((float(values.mean()), low, high)), "n_reviews": len(values), "unit": unit}
 

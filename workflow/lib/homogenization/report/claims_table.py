@@ -17,7 +17,7 @@ from homogenization.names.numbers import share_of_range
 from homogenization.names.prose import grouped, interval
 from homogenization.names.verdicts import NOT_TESTED, caveats
 from homogenization.report.page import packed, render
-from homogenization.run.parquet import read_or_empty
+from homogenization.run.parquet import read_input
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
 _OVER_DEPTH = "over depth"
@@ -29,7 +29,7 @@ _NUMBERS = {6: "relative_effect", 7: "estimate"}  # columns of text that sort by
 def make(inputs: Mapping[str, Any], **shown: Any) -> str:
     """The page from the files of the tables `claims` and `comparisons`."""
     schemas = {"claims": CLAIMS_SCHEMA, "comparisons": COMPARISONS_SCHEMA}
-    tables = {name: read_or_empty(inputs, name, schema) for name, schema in schemas.items()}
+    tables = {name: read_input(inputs.get(name), schema) for name, schema in schemas.items()}
     return packed(claims_page(tables["claims"], tables["comparisons"], **shown))
 
 

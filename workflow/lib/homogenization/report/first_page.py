@@ -22,7 +22,7 @@ from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED, REVIEWS
 from homogenization.report.page import render
 from homogenization.report.questions import Question, headline_metric, questions_of
-from homogenization.run.parquet import read_or_empty, table_metadata
+from homogenization.run.parquet import read_input, table_metadata
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -64,7 +64,7 @@ _SCHEMAS = {
 
 def make(inputs: Mapping[str, Any], **shown: Any) -> str:
     """The page from a rule's files of its tables, by name; empty for those that the study does not make."""
-    tables = {name: read_or_empty(inputs, name, schema) for name, schema in _SCHEMAS.items()}
+    tables = {name: read_input(inputs.get(name), schema) for name, schema in _SCHEMAS.items()}
     clean = pl.scan_parquet(inputs["clean"]).select(pl.len()).collect().item()
     raw = table_metadata(inputs["clean"]).get("rows_of_source", clean)  # of an earlier version, without
     return first_page(tables, **shown, cleaned=(raw, raw - clean))

@@ -81,26 +81,17 @@ def read_table(path: str | Path) -> pl.DataFrame:
         raise damage(path, f"not a readable Parquet table: {error}") from error
 
 
-def read_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What the files of a rule hold, by name: the table of one Parquet file; of several files, or a CSV, the paths.
+def read_input(files: Any, schema: Mapping[str, Any] | None = None) -> Any:
+    """What one input of a rule holds: the table of one file; of several files, the paths.
 
-    None where there is no file, since the study does not make it.
+    An input that the study does not make is a table without rows where its schema is given, else None. A CSV is read by
+    its schema.
     """
-
-    def read(files: Any) -> Any:
-        if isinstance(files, str | Path):
-            return files if Path(files).suffix == ".csv" else read_table(files)
-        return list(files) or None
-
-    return {name: read(files) for name, files in inputs.items()}
-
-
-def read_or_empty(inputs: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """The table `name` of a rule's inputs, Parquet or CSV; one without rows where the study does not make it."""
-    path = inputs.get(name)
-    if not path:
-        return pl.DataFrame(schema=schema)
-    return read_csv(path, dict(schema)) if Path(str(path)).suffix == ".csv" else read_table(path)
+    if not files:
+        return None if schema is None else pl.DataFrame(schema=schema)
+    if not isinstance(files, str | Path):
+        return list(files)
+    return read_csv(files, dict(schema)) if Path(files).suffix == ".csv" else read_table(files)
 
 
 def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame:

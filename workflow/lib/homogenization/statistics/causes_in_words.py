@@ -8,8 +8,8 @@ import polars as pl
 from homogenization.names.columns import columns
 from homogenization.names.prose import write
 from homogenization.names.variants import ORIGINAL
-from homogenization.run.files import read_csv
-from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
+from homogenization.statistics.mechanism import MECHANISM_SCHEMA
+from homogenization.statistics.predictions import PREDICTIONS_SCHEMA
 
 #: A row for each model with slopes: the answer under *Causes* on the first page of the report.
 CAUSES_SCHEMA = {
@@ -19,6 +19,7 @@ CAUSES_SCHEMA = {
     "answer": pl.String,
 }
 SCHEMAS = (CAUSES_SCHEMA,)
+INPUT_SCHEMAS = {"mechanism": MECHANISM_SCHEMA, "predictions": PREDICTIONS_SCHEMA}
 _ANSWERED = {  # metric and view of steering -> as a sentence names them
     ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",
     ("cosine_anisotropy", "without_first"): "the cosine anisotropy without the first token",
@@ -26,7 +27,7 @@ _ANSWERED = {  # metric and view of steering -> as a sentence names them
 }
 
 
-def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Sequence[str], words: str) -> pl.DataFrame:
+def tabulate(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Sequence[str], words: str) -> pl.DataFrame:
     """What slopes explain, in words: `CAUSES_SCHEMA`, a row for each model.
 
     They tell whether each variant's effect is what steering predicts, and whether what the first token delivers says
@@ -64,9 +65,3 @@ def _of_first_token(mechanism: pl.DataFrame, model: str) -> dict[str, dict[str, 
     for row in mechanism.filter(model=model, variant=ORIGINAL, pattern="first").iter_rows(named=True):
         rows.setdefault(row["predictor"], {})[row["measured"]] = row
     return rows
-
-
-def tabulate(mechanism: str, predictions: str | None, models: Sequence[str], words: str) -> pl.DataFrame:
-    """`causes_table` of the files of the two tables; `predictions` is None where the study makes none."""
-    predicted = read_csv(predictions, PREDICTIONS_SCHEMA) if predictions else pl.DataFrame(schema=PREDICTIONS_SCHEMA)
-    return causes_table(read_csv(mechanism, MECHANISM_SCHEMA), predicted, models, words)

@@ -24,7 +24,7 @@ from homogenization.statistics.pooled_states import (
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA, predictability_table
 from homogenization.statistics.resampling import Resampling, mean_interval, means
 from homogenization.tables.consequences import keep_read, shifts_of_changed
-from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.tables.intervened import CONDITION, UNTOUCHED, without_draw
 
 #: A row for each model: the answer under *Consequences* on the first page of the report.
 ANSWERS_SCHEMA = {
@@ -59,11 +59,10 @@ def tabulate(
         **files: files `readings`, `metrics` and `texts` of all jobs.
     """
     drawn = Resampling(**resampling)
-    texts = read_tables(files["texts"])
+    texts = read_tables(files["texts"]).with_columns(without_draw())
     readings = keep_read(with_condition(read_tables(files["readings"]), texts), similarity)
     metrics = with_condition(read_tables(files["metrics"]).filter(variant=ORIGINAL), texts)
     originals = texts.filter(variant=ORIGINAL)
-    originals = originals.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
     probes = probes_table(readings, similarity, controls, drawn)
     changed = shifts_of_changed(readings, similarity)
     shifts = shifts_table(changed, similarity, controls, drawn)

@@ -11,13 +11,13 @@ import polars as pl
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.names.columns import columns, table_of
 from homogenization.names.points import REGIONS, RESIDUAL_STREAM
-from homogenization.run.files import read_csv
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
     VERDICT_SCHEMA,
     averages,
     estimates,
+    families_of,
     flip_tests,
     judged,
 )
@@ -73,6 +73,7 @@ CONTRASTS_SCHEMA = {
     "reason": pl.String,  #: why the contrast is not tested; null where it is
 }
 SCHEMAS = CONTRASTS_SCHEMA, COMPARISONS_SCHEMA
+INPUT_SCHEMAS = {"balance": BALANCE_SCHEMA}
 PARTS = ("all", *REGIONS)  # of the depth
 _FAMILY = ("point", "view", "metric")  # whose layers, and parts of the depth, `p_max_t` corrects for
 _CELL = (*_FAMILY, "layer")
@@ -121,7 +122,7 @@ def contrast_table(
         if not rows.is_empty():
             parts.append(_contrasts_of_model(model, rows, of_model, texts, resampling))
     table = pl.concat(parts).drop("depth_range", "review_sd").join(ranges, on=("model", "view", "metric"), how="left")
-    table = judged(table, resampling).with_columns(depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH))
+    table = judged(table, resampling, "mean").with_columns(depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH))
     return table.select(*CONTRASTS_SCHEMA).sort(_KEYS)
 
 
@@ -153,12 +154,6 @@ class _Cells:
         """The columns that name them, in the order of their places."""
         return pl.concat([self.layers, self.parts.drop("members")], how="diagonal").drop("cell")
 
-    @property
-    def families(self) -> list[np.ndarray]:
-        """Places of the cells that are corrected together."""
-        found = (cells.group_by(_FAMILY).agg("cell")["cell"] for cells in (self.layers, self.parts))
-        return [family.to_numpy() for families in found for family in families]
-
     def differences(self, first: pl.DataFrame, second: pl.DataFrame, reviews: pl.DataFrame) -> np.ndarray:
         """(reviews, cells) `first` - `second` at the layers, and then a review's mean over each part of the depth."""
         layers = self.layers.select(_CELL)
@@ -172,6 +167,7 @@ def _contrasts_of_model(
 ) -> pl.DataFrame:
     cells = _Cells.of(metrics)
     rows, by_variant = cells.rows, metrics.partition_by("variant", as_dict=True)
+    families = families_of(rows, *_FAMILY, pl.col("layers").is_null())
     on_common = {} if common is None else common.partition_by("variant", as_dict=True)
     parts = []
     compared = texts.comparisons.select("variant", "minus", "reason", "n_changed", "share_changed", "n_needed")
@@ -189,9 +185,9 @@ def _contrasts_of_model(
         columns = {"n_reviews": n_reviews}
         if reason is None:
             values = cells.differences(*pair, reviews)
-            columns = estimates(values, resampling.confidence)
+            columns = estimates(values, resampling.confidence, "mean")
             columns |= {"median": medians(values), "skewness": skewness(values)}
-            columns |= flip_tests(values, cells.families, resampling.sign_flips(len(reviews)))
+            columns |= flip_tests(values, families, resampling.sign_flips(len(reviews)))
             drawn = [on_common[name,] for name in (variant, minus) if (name,) in on_common]
             if len(drawn) == 2:
                 columns |= _among(cells.differences(*drawn, reviews), "common", resampling.confidence)
@@ -211,7 +207,7 @@ def _contrasts_of_model(
 
 def _among(values: np.ndarray, name: str, confidence: float, least: int = 0) -> dict[str, np.ndarray]:
     """The columns `_name` of the differences of some reviews (reviews, cells); NaN for fewer reviews than `least`."""
-    numbers = averages(values, confidence)
+    numbers = averages(values, confidence, "mean")
     counts = numbers.pop("n_reviews")
     found = {f"{key}_{name}": np.where(len(values) >= least, column, np.nan) for key, column in numbers.items()}
     return found | {f"n_{name}": counts}
@@ -234,10 +230,9 @@ def tabulate(
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
         resampling: fields of `Resampling`.
         **tables: `metrics`, `similarity` and `opening_tokens`; `common_length`, None where the study sets no common
-            number of tokens; and the file of `balance`, None where it has no controls.
+            number of tokens; and `balance`, without rows where it has no controls.
     """
-    balance = read_csv(tables["balance"], BALANCE_SCHEMA) if tables["balance"] else None
-    comparisons = comparisons_table(tables["similarity"], contrasts, n_reviews, min_reviews, balance)
+    comparisons = comparisons_table(tables["similarity"], contrasts, n_reviews, min_reviews, tables["balance"])
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
         logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():

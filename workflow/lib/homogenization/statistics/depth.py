@@ -57,8 +57,8 @@ CHANGES = ("net_change", "net_change_after_first")  # since the layer of its pla
 _JUDGED = (SLOPE, *CHANGES)
 
 
-def depth_table(
-    metrics: pl.DataFrame, names: Sequence[str], resampling: Resampling, pooled: pl.DataFrame | None = None
+def tabulate(
+    metrics: pl.DataFrame, pooled: pl.DataFrame | None, names: Sequence[str], resampling: Mapping[str, Any]
 ) -> pl.DataFrame:
     """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
 
@@ -67,14 +67,15 @@ def depth_table(
     single pools. An estimate without a value is NaN.
 
     Args:
-        metrics: tables/metrics.parquet.
+        metrics: the table `metrics`.
+        pooled: the table `pooled`; None where tokens are not pooled.
         names: names of the metrics.
-        resampling: draws, level and margin.
-        pooled: tables/pooled.parquet; None where tokens are not pooled.
+        resampling: fields of `Resampling`.
     """
-    parts = [_of_reviews(metrics, names, resampling, pools=False)]
+    drawn = Resampling(**resampling)
+    parts = [_of_reviews(metrics, names, drawn, pools=False)]
     if pooled is not None:
-        parts.append(_of_reviews(pools_as_reviews(pooled), names, resampling, pools=True))
+        parts.append(_of_reviews(pools_as_reviews(pooled), names, drawn, pools=True))
     return pl.concat(parts).sort("model", "variant", maintain_order=True)
 
 
@@ -88,7 +89,7 @@ def _of_reviews(metrics: pl.DataFrame, names: Sequence[str], resampling: Resampl
     table = pl.concat(parts, how="diagonal_relaxed").drop("depth_range", "review_sd")
     table = table.join(depth_ranges(stream), on=("model", "view", "metric"), how="left", maintain_order="left")
     fewest = 0 if pools else FEWEST_NEGLIGIBLE
-    table = judged(table.with_columns(pl.selectors.float().fill_null(np.nan)), resampling, "estimate", fewest)
+    table = judged(table.with_columns(pl.selectors.float().fill_null(np.nan)), resampling, fewest=fewest)
     tested = pl.col("statistic").is_in(_JUDGED) & (pl.col("n_reviews") > 0)
     return table.with_columns(
         pl.when(tested).then(pl.col("verdict", "fragile")),
@@ -118,7 +119,7 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
         spans[:, 1:] = np.nan
     columns[STEEPEST] = {
         "n_reviews": (~np.isnan(steps.rates)).any(axis=2).sum(axis=1),
-        **dict(zip(("mean", "ci_low", "ci_high"), spans.T, strict=True)),
+        **dict(zip(("estimate", "ci_low", "ci_high"), spans.T, strict=True)),
     }
     cells = pl.DataFrame(job.cells, {"view": pl.String, "metric": pl.String}, orient="row").with_row_index("cell")
     order = (SLOPE, *changes, *rates, STEEPEST, *single)
@@ -126,11 +127,4 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
         cells.with_columns(pl.lit(name).alias("statistic"), *(pl.Series(key, of) for key, of in columns[name].items()))
         for name in order
     ]
-    return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True).rename({"mean": "estimate"})
-
-
-def tabulate(
-    metrics: pl.DataFrame, pooled: pl.DataFrame | None, names: Sequence[str], resampling: Mapping[str, Any]
-) -> pl.DataFrame:
-    """`depth_table` with the fields of `Resampling`."""
-    return depth_table(metrics, names, Resampling(**resampling), pooled)
+    return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True)

@@ -55,23 +55,29 @@ POWER_SCHEMA = {
 }
 
 
-def averages(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
-    """Columns of a table, (cells,) each: n_reviews, mean, and the ends of its interval, ci_low and ci_high.
+def averages(values: np.ndarray, confidence: float, mean: str = "estimate") -> dict[str, np.ndarray]:
+    """Columns of a table, (cells,) each: n_reviews, `mean`, and the ends of its interval, ci_low and ci_high.
 
     Args:
         values: (n, cells), NaN values left out.
         confidence: level of the intervals, between 0 and 1.
+        mean: name of the column of the mean.
     """
     low, high = mean_interval(values, confidence)
-    return {"n_reviews": (~np.isnan(values)).sum(axis=0), "mean": means(values), "ci_low": low, "ci_high": high}
+    return {"n_reviews": (~np.isnan(values)).sum(axis=0), mean: means(values), "ci_low": low, "ci_high": high}
 
 
-def estimates(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
+def estimates(values: np.ndarray, confidence: float, mean: str = "estimate") -> dict[str, np.ndarray]:
     """The columns of `averages` with the checks of the mean, its effect size and sample_size_80; arguments as there."""
     effect = effect_size(values)
     power = {"effect_size": effect, "sample_size_80": reviews_for_power(effect, power=0.8, alpha=1 - confidence)}
     robust = ends_of(ROBUST, hodges_lehmann(values, confidence)) | ends_of(KEPT, trimmed_mean(values, confidence))
-    return averages(values, confidence) | robust | power
+    return averages(values, confidence, mean) | robust | power
+
+
+def families_of(cells: pl.DataFrame, *alike: str | pl.Expr) -> list[np.ndarray]:
+    """Places of the rows of `cells` that are alike in these columns, family by family: what is corrected together."""
+    return [places.to_numpy() for places in cells.with_row_index("place").group_by(alike).agg("place")["place"]]
 
 
 def flip_tests(values: np.ndarray, families: Iterable[np.ndarray], flips: np.ndarray) -> dict[str, np.ndarray]:
@@ -117,7 +123,7 @@ def verdict(
 
 
 def judged(
-    table: pl.DataFrame, resampling: Resampling, mean: str = "mean", fewest: int = FEWEST_NEGLIGIBLE
+    table: pl.DataFrame, resampling: Resampling, mean: str = "estimate", fewest: int = FEWEST_NEGLIGIBLE
 ) -> pl.DataFrame:
     """`table` with the columns relative_effect, verdict and fragile; depth_range and review_sd are NaN, not null.
 

@@ -1,6 +1,6 @@
 """The table `first_token`: correlations of singular anisotropy with the first token, and its lower bound."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,7 @@ from homogenization.names.columns import columns, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.statistics.correlation import SCOPES, paired
 from homogenization.statistics.layers import LayerValues, layer_values
-from homogenization.statistics.resampling import (
-    RANK_DRAWS,
-    Resampling,
-    percentile_interval,
-    resampled,
-    uniform_weights,
-)
+from homogenization.statistics.resampling import RANK_DRAWS, Resampling, resampled
 
 #: A row for each model, variant, view of the outcome, predictor and scope. The outcome is `max_explainable_variance` of
 #: the residual stream. A predictor that the study does not compute has no rows. Intervals are percentile bootstrap
@@ -48,15 +42,15 @@ _PREDICTOR_VIEW = "all_tokens"
 _BOUND_ROUNDING = 1e-9
 
 
-def first_token_table(metrics: pl.DataFrame, resampling: Resampling) -> pl.DataFrame:
+def tabulate(metrics: pl.DataFrame, resampling: Mapping[str, Any]) -> pl.DataFrame:
     """Correlations of `OUTCOME` with each of `PREDICTORS` along the residual stream: the table `first_token`.
 
     Intervals are percentiles of a bootstrap over reviews. A metric that the study did not compute has no row.
 
     Args:
-        metrics: tables/metrics.parquet.
-        resampling: bootstrap draws, of which rank correlations take `RANK_DRAWS` at most, and the level of the
-            intervals.
+        metrics: the table `metrics`.
+        resampling: fields of `Resampling`: bootstrap draws, of which rank correlations take `RANK_DRAWS` at most, and
+            the level of the intervals.
 
     Returns:
         `FIRST_TOKEN_SCHEMA`, sorted by model and variant.
@@ -65,12 +59,13 @@ def first_token_table(metrics: pl.DataFrame, resampling: Resampling) -> pl.DataF
         pl.col("point") == RESIDUAL_STREAM,
         ((pl.col("metric") == OUTCOME) & pl.col("view").is_in(OUTCOME_VIEWS)) | pl.col("metric").is_in(PREDICTORS),
     )
+    drawn = Resampling(**resampling)
     jobs = wanted.partition_by("model", "variant", as_dict=True)
     parts = [pl.DataFrame(schema=FIRST_TOKEN_SCHEMA)]
     for (model, variant), table in sorted(jobs.items()):
         job = layer_values(table)
-        weights = resampling.weights(len(job.review_ids))
-        rows = [(model, variant, *row) for row in _rows_of_job(job, weights, resampling.confidence)]
+        rows = _rows_of_job(job, drawn.weights(len(job.review_ids)), drawn.confidence)
+        rows = [(model, variant, *row) for row in rows]
         parts.append(pl.DataFrame(rows, schema=FIRST_TOKEN_SCHEMA, orient="row"))
     return pl.concat(parts)
 
@@ -81,8 +76,9 @@ def _rows_of_job(job: LayerValues, weights: np.ndarray, confidence: float) -> It
     outcomes, predictors = ({name: v for name, v in found.items() if v is not None} for found in (outcomes, predictors))
     if not (outcomes and predictors):
         return
-    ranked = {
-        scope: _ranked(partial(spearmans, list(predictors.values()), list(outcomes.values())), weights, confidence)
+    pairs = list(predictors.values()), list(outcomes.values())
+    ranked = {  # (predictors, outcomes, 3) each
+        scope: resampled(partial(spearmans, *pairs), weights[:RANK_DRAWS], confidence)
         for scope, (_, spearmans) in SCOPES.items()
     }
     for j, (view, outcome) in enumerate(outcomes.items()):
@@ -95,22 +91,9 @@ def _rows_of_job(job: LayerValues, weights: np.ndarray, confidence: float) -> It
                 yield view, predictor, scope, *linear, *ranked[scope][i, j], *counts, *bound
 
 
-def _ranked(statistics: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, confidence: float) -> np.ndarray:
-    """(predictors, outcomes, 3) what `resampled` gives, of rank correlations (predictors, outcomes, draws)."""
-    estimates = statistics(uniform_weights(weights.shape[1]))
-    draws = statistics(weights[:RANK_DRAWS]).reshape(estimates.size, -1)
-    interval = [bound.reshape(estimates.shape) for bound in percentile_interval(draws.T, confidence)]
-    return np.where(np.isnan(estimates), np.nan, np.concatenate([estimates, *interval], axis=-1))
-
-
 def _bound(outcome: np.ndarray | None, share: np.ndarray | None) -> tuple[float, float]:
     """Share of the values with outcome >= share, and the mean of share / outcome; NaN without values."""
     if outcome is None or share is None or not (present := paired(outcome, share)[2]).any():
         return np.nan, np.nan
     outcome, share = outcome[present], share[present]
     return float((outcome >= share - _BOUND_ROUNDING).mean()), float((share / outcome).mean())
-
-
-def tabulate(metrics: pl.DataFrame, resampling: Mapping[str, Any]) -> pl.DataFrame:
-    """`first_token_table` with the fields of `Resampling`."""
-    return first_token_table(metrics, Resampling(**resampling))

@@ -34,6 +34,7 @@ from homogenization.statistics.estimates import (
     POWER_SCHEMA,
     VERDICT_SCHEMA,
     estimates,
+    families_of,
     flip_tests,
     judged,
 )
@@ -103,17 +104,12 @@ def effects_table(intervened: pl.DataFrame, resampling: Resampling, min_reviews:
     for (model, variant), of_run in sorted(rows.partition_by("model", "variant", as_dict=True).items()):
         runs = runs_of(of_run)
         cells = pl.DataFrame(runs.cells, dict.fromkeys(("layers", "view", "metric"), pl.String), orient="row")
-        flips, families = resampling.sign_flips(len(runs.review_ids)), _families(cells, "view", "metric")
+        flips, families = resampling.sign_flips(len(runs.review_ids)), families_of(cells, "view", "metric")
         drawn = _Draws(flips, resampling.confidence, min_reviews, families)
         names = {"model": model, "variant": variant}
         parts += [table_of(cells.to_dict() | names | of, EFFECTS_SCHEMA) for of in _estimands(runs, drawn, dose)]
     told = (pl.col("n_reviews") > 0) | (pl.col("n_sink_moved") > 0) | (pl.col("at") == dose)
     return _tested(pl.concat(parts).filter(told), intervened, resampling, EFFECTS_SCHEMA)
-
-
-def _families(cells: pl.DataFrame, *alike: str | pl.Expr) -> list[np.ndarray]:
-    """Places of the rows of `cells` that are alike in these columns, family by family."""
-    return [places.to_numpy() for places in cells.with_row_index("place").group_by(alike).agg("place")["place"]]
 
 
 def _estimands(runs: Runs, drawn: _Draws, dose: str) -> Iterator[dict[str, Any]]:
@@ -156,7 +152,6 @@ def _of_mean(values: np.ndarray, drawn: _Draws, reason: str | None = None) -> di
     """
     numbers = estimates(values, drawn.confidence)
     n_reviews = numbers.pop("n_reviews")
-    numbers["estimate"] = numbers.pop("mean")
     numbers |= flip_tests(values, drawn.families, drawn.flips)
     reasons = [reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()]
     tested = [of_cell is None for of_cell in reasons]
@@ -184,7 +179,7 @@ def slopes_table(
     for (model, variant), of_run in sorted(slopes.partition_by("model", "variant", as_dict=True).items()):
         by_pattern, cells = slopes_by_pattern(of_run)
         of_blocks = pl.col("block").is_null().alias("sum")
-        families = _families(cells, "layer", "view", "metric", of_blocks)
+        families = families_of(cells, "layer", "view", "metric", of_blocks)
         flips = resampling.sign_flips(of_run["review_id"].n_unique())
         drawn = _Draws(flips, resampling.confidence, min_reviews, families)
         for pattern, values in by_pattern.items():
@@ -229,7 +224,7 @@ def _tested(
     table = table.filter(pl.col("estimate").is_not_nan() | pl.col("reason").is_not_null()).drop(
         "depth_range", "review_sd"
     )
-    return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling, "estimate").select(*schema)
+    return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling).select(*schema)
 
 
 def tabulate(

@@ -18,7 +18,6 @@ from homogenization.names.columns import columns, condition_columns, ends_of, ta
 from homogenization.run.parquet import read_tables
 from homogenization.statistics.doses import too_few
 from homogenization.statistics.resampling import Resampling, mean_interval, means, resampled, weighted_means
-from homogenization.statistics.schemas import MECHANISM_SCHEMA
 from homogenization.tables.over_reviews import as_array, keep_accepted
 
 #: A row for each block and pattern but `removed`: what the pattern delivers to the tokens without the first and the
@@ -32,6 +31,20 @@ ATTRIBUTION_MEANS_SCHEMA = {
     #: interval over reviews
     **with_ends(*ATTRIBUTION_NUMBERS),
     **condition_columns("reason"),
+}
+#: A row for each pattern, predictor and measured slope: whether they go together over the blocks of a model. Blocks are
+#: compared by their means over reviews; intervals are percentiles of the bootstrap over reviews.
+MECHANISM_SCHEMA = {
+    **columns("model", "variant"),
+    **condition_columns("pattern"),
+    "predictor": pl.String,  #: `cosine` or `predicted` of `attribution.parquet`
+    "measured": pl.String,  #: `after_block` or `at_output`
+    "n_reviews": pl.Int64,  #: reviews with a value in each block
+    "n_blocks": pl.Int64,  #: blocks that are compared
+    "n_positive": pl.Int64,  #: blocks whose predictor is above 0; null where it is not tested
+    **with_ends("agreement"),  #: share of blocks in which both have one sign
+    **with_ends("rank_correlation"),  #: Spearman’s correlation over blocks
+    **condition_columns("branch_norm", "reason"),
 }
 SCHEMAS = ATTRIBUTION_MEANS_SCHEMA, MECHANISM_SCHEMA
 PREDICTORS = ("cosine", "predicted")

@@ -56,7 +56,6 @@ _Key = tuple[tuple, str]  # condition and variant
 def with_condition(rows: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     """`rows` by review and condition with the columns of `CONDITION`; draws of one condition are still apart."""
     conditions = texts.select("model", "variant", "review_id", "condition", *CONDITION)
-    conditions = conditions.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
     return rows.join(conditions, on=("model", "variant", "review_id", "condition"), maintain_order="left")
 
 
@@ -120,14 +119,14 @@ def _by_layer(
             labels = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}
             labels |= layers.to_dict()
             (own,) = _together(values, added, key)
-            level = _numbers(own, resampling.confidence) | flip_tests(own, [], flips)
+            level = averages(own, resampling.confidence) | flip_tests(own, [], flips)
             parts.append(table_of(labels | level, SHIFTS_SCHEMA))
             for minus, other in _compared(values, key, controls, COMPARED[column]) if column in COMPARED else ():
                 difference = np.subtract(*_together(values, added, key, other))
                 if other[1] != variant:
                     same = same_texts(similarity, variant, other[1])["review_id"]
                     difference[reviews.is_in(same.implode()).to_numpy()] = np.nan
-                numbers = _numbers(difference, resampling.confidence)
+                numbers = averages(difference, resampling.confidence)
                 numbers |= flip_tests(difference, [np.arange(len(layers))], flips)
                 parts.append(table_of(labels | {"minus": minus} | numbers, SHIFTS_SCHEMA))
     table = pl.concat(parts)
@@ -178,8 +177,3 @@ def _compared(
         untouched = next(((one, name) for one, name in values if (one[0], name) == (UNTOUCHED, variant)), None)
         if untouched is not None:
             yield UNTOUCHED, untouched
-
-
-def _numbers(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
-    numbers = averages(values, confidence)
-    return numbers | {"estimate": numbers.pop("mean")}

@@ -13,13 +13,12 @@ import numpy as np
 import polars as pl
 
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.names.columns import with_ends
+from homogenization.names.columns import columns, condition_columns, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_tables
 from homogenization.statistics.doses import too_few
 from homogenization.statistics.resampling import mean_interval, means
-from homogenization.statistics.schemas import PREDICTIONS_SCHEMA
 from homogenization.tables.comparisons import too_few_of_all
 from homogenization.tables.over_reviews import keep_accepted
 
@@ -35,6 +34,24 @@ PATTERN_OF = {  # template of the dictionary -> pattern of attention steering th
 _UNIFORM = "uniform"  # what the dictionary leaves to content
 _LEAST_CONTENT = 0.05  # share of the attention below which content is too little to divide by
 _SPECTRAL_VIEWS = {"all_tokens": "raw", "without_first": "raw_without_first", "centred": "centred"}
+#: A row for each variant, metric and view of which both slopes and the positions of attention are measured
+#: ([how](causes.md#what-steering-predicts-of-a-variant)), if nine in ten of its texts differ from their originals.
+#: Intervals are intervals over reviews.
+PREDICTIONS_SCHEMA = {
+    **columns("model", "variant"),
+    **condition_columns("view"),
+    **columns("metric"),
+    **condition_columns("layer"),
+    **columns("n_reviews"),
+    **with_ends("predicted"),  #: slopes times doses, mean over reviews
+    **with_ends("measured"),  #: variant minus original
+    **with_ends("unexplained"),  #: measured minus predicted
+    #: share of the attention that templates of position have in the original, mean over blocks
+    "positional": pl.Float64,
+    "moved": pl.Float64,  #: doses without their signs, summed over templates, mean over blocks
+    "covered": pl.Float64,  #: share of these whose pattern has a slope
+    **condition_columns("reason"),
+}
 SCHEMAS = (PREDICTIONS_SCHEMA,)
 NUMBERS = ("predicted", "measured", "unexplained")
 

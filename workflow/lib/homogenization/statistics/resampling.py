@@ -120,21 +120,17 @@ def quantiles(values: np.ndarray, shares: float | Sequence[float]) -> np.ndarray
         return quantile(values, shares, axis=0)
 
 
-def resampled(
-    statistic: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, confidence: float
-) -> tuple[float, float, float]:
-    """A statistic of the sample, and low and high of its percentile interval; three NaN where the sample has none.
+def resampled(statistic: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, confidence: float) -> np.ndarray:
+    """A statistic of the sample, and low and high of its percentile interval, (..., 3); NaN where the sample has none.
 
     Args:
-        statistic: function of weights (rows, n) of the reviews, (rows,).
+        statistic: function of weights (rows, n) of the reviews, (..., rows).
         weights: (draws, n) weights from `bootstrap_weights`.
         confidence: level of the interval, between 0 and 1.
     """
-    estimate = float(statistic(uniform_weights(weights.shape[1]))[0])
-    if np.isnan(estimate):
-        return (np.nan,) * 3
-    low, high = percentile_interval(statistic(weights)[:, None], confidence)
-    return estimate, float(low[0]), float(high[0])
+    estimate = statistic(uniform_weights(weights.shape[1]))[..., 0]
+    interval = percentile_interval(np.moveaxis(statistic(weights), -1, 0), confidence)
+    return np.where(np.isnan(estimate)[..., None], np.nan, np.stack([estimate, *interval], axis=-1))
 
 
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:

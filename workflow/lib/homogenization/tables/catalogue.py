@@ -1,8 +1,9 @@
 """Every table of a study: the rule that makes it, what this reads, its place in the report, and when a study has it.
 
 To add a table, add one entry here, and a module with its schema, its function `tabulate`, and `SCHEMAS`, the schemas of
-its tables in their order; and a caption in workflow/report if the report shows it. This module is pure data that the
-Snakefile reads, so it imports next to nothing.
+its tables in their order; `INPUT_SCHEMAS` are, by name, those of tables that it reads as CSV. If the report shows the
+table, it has a caption in workflow/report. This module is pure data that the Snakefile reads, so it imports next to
+nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -93,14 +94,8 @@ class Tables:
     @property
     def does(self) -> str:
         """What the rule does, for `snakemake --list-rules`: the first line of the module."""
-        with (
-            Path(__file__)
-            .parents[1]
-            .joinpath(*self.module.split("."))
-            .with_suffix(".py")
-            .open(encoding="utf-8") as file
-        ):
-            return file.readline().strip('"\n')
+        source = Path(__file__).parents[1].joinpath(*self.module.split(".")).with_suffix(".py")
+        return source.read_text("utf-8").partition("\n")[0].strip('"')
 
     @property
     def stage(self) -> str:
@@ -109,8 +104,7 @@ class Tables:
 
     def files_read(self, study: Any, made: Sequence["Tables"]) -> dict[str, str | Sequence[str]]:
         """All that the rule reads, by name; `made` are the tables of the study."""
-        paths = {file.stem: file.path for tables in reversed(made) for file in reversed(tables.files)}
-        return {name: paths.get(name, []) for name in self.reads} | dict(self.inputs(study))
+        return files_of(self.reads, made) | dict(self.inputs(study))
 
     def resources(self, study: Any) -> dict[str, int]:
         """What the rule asks for in each attempt besides the defaults of the profile: `mem_mb` and `runtime`."""
@@ -118,14 +112,25 @@ class Tables:
         return {name: amount for name, amount in asked.items() if amount is not None}
 
 
-def _over_jobs(folder: str, jobs: Iterable[Job], suffix: str = ".parquet") -> list[str]:
-    """A file in a folder of results for every job."""
+def files_of(names: Iterable[str], made: Sequence[Tables]) -> dict[str, str | Sequence[str]]:
+    """The files of tables, by name without suffix: the first of two of a name, none of a table that is not `made`."""
+    paths = {file.stem: file.path for tables in reversed(made) for file in reversed(tables.files)}
+    return {name: paths.get(name, []) for name in names}
+
+
+def over_jobs(folder: str, jobs: Iterable[Job], suffix: str = ".parquet") -> list[str]:
+    """A file in a folder of results for every job, in their order."""
     return [f"<results>/{folder}/{model}/{variant}/{shard}{suffix}" for model, variant, shard in jobs]
 
 
-def _over_variants(folder: str, variants: Iterable[str], study: Any, suffix: str = ".parquet") -> list[str]:
+def over_variants(folder: str, variants: Iterable[str], study: Any, suffix: str = ".parquet") -> list[str]:
     """A file in a folder of results for every variant and shard, sorted."""
     return [f"<results>/{folder}/{name}/{shard}{suffix}" for name in sorted(variants) for shard in study.shards]
+
+
+def _by_readings(megabytes: int) -> Callable[[Any], int]:
+    """Memory of what holds a number of each text that each model reads, above so many megabytes."""
+    return lambda study: megabytes + 6 * study.n_readings // 5
 
 
 def _resampling(study: Any, *further: str) -> dict[str, Any]:
@@ -141,14 +146,14 @@ def _reviews(study: Any) -> dict[str, Any]:
 def _consequences_read(study: Any) -> dict[str, list[str]]:
     reading = study.reading
     return {
-        "metrics": _over_jobs("consequences", reading.of_variants),
-        "texts": _over_jobs("consequences", reading.jobs, ".texts.parquet"),
+        "metrics": over_jobs("consequences", reading.of_variants),
+        "texts": over_jobs("consequences", reading.jobs, ".texts.parquet"),
         "readings": [f"<results>/consequences/{model}.parquet" for model in reading.models],
     }
 
 
 def _slopes_read(study: Any) -> dict[str, list[str]]:
-    return {"slopes": _over_jobs("interventions", study.intervention_jobs, ".slopes.parquet")}
+    return {"slopes": over_jobs("interventions", study.intervention_jobs, ".slopes.parquet")}
 
 
 _ENTRIES = (
@@ -156,11 +161,11 @@ _ENTRIES = (
         module="tables.similarity",
         files=(File("similarity.parquet"), File("acceptance.csv", "accepted rewritings")),
         inputs=lambda study: {
-            "similarity": _over_variants("similarity", study.rewritten, study),
-            "random_pairs": _over_variants("similarity", ["random_pairs"], study),
-            "fluency": _over_variants("fluency", study.variants if study.fluency else (), study),
-            "originals": _over_variants("variants", ["original"], study),
-            "rewritten": _over_variants("variants", study.rewritten, study),
+            "similarity": over_variants("similarity", study.rewritten, study),
+            "random_pairs": over_variants("similarity", ["random_pairs"], study),
+            "fluency": over_variants("fluency", study.variants if study.fluency else (), study),
+            "originals": over_variants("variants", ["original"], study),
+            "rewritten": over_variants("variants", study.rewritten, study),
         },
         params=lambda study: {
             "variants": sorted(study.rewritten),
@@ -181,14 +186,14 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.placement",
-        inputs=lambda study: {"variants": _over_variants("variants", study.variants, study)},
+        inputs=lambda study: {"variants": over_variants("variants", study.variants, study)},
     ),
     Tables(
         module="tables.balance",
         files=(File("balance.csv", "balance of the controls"),),
         reads=("similarity",),
         inputs=lambda study: {
-            "variants": _over_variants("variants", study.variants, study),
+            "variants": over_variants("variants", study.variants, study),
             "weights": [
                 file for name, model in study.models.items() for file in model.weights.files(study.results, name)
             ],
@@ -208,8 +213,8 @@ _ENTRIES = (
         files=(File("candidates.parquet"), File("rewriting.csv", "rejected rewritings")),
         inputs=lambda study: {
             "shards": [f"<results>/corpus/{shard}.parquet" for shard in study.shards],
-            "candidates": _over_variants("variants", study.written, study, ".candidates.parquet"),
-            "sentences": _over_variants("variants", study.written_by_sentence, study, ".sentences.parquet"),
+            "candidates": over_variants("variants", study.written, study, ".candidates.parquet"),
+            "sentences": over_variants("variants", study.written_by_sentence, study, ".sentences.parquet"),
         },
         params=lambda study: {"variants": study.written},
         when=lambda study: study.written,
@@ -218,37 +223,37 @@ _ENTRIES = (
         module="tables.metrics",
         reads=("similarity",),
         inputs=lambda study: {
-            "spectra": _over_jobs("spectra", study.jobs),
-            "geometry": _over_jobs("geometry", study.jobs),
-            "attention": _over_jobs("attention", study.jobs if study.states.record_attention else ()),
+            "spectra": over_jobs("spectra", study.jobs),
+            "geometry": over_jobs("geometry", study.jobs),
+            "attention": over_jobs("attention", study.jobs if study.states.record_attention else ()),
         },
         params=lambda study: {"metrics": sorted(study.tabulated_metrics)},
-        memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(2000),
     ),
     Tables(
         module="tables.summary",
         files=(File("summary.parquet"), File("summary.csv")),
         reads=("metrics",),
-        memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(2000),
     ),
     Tables(
         module="tables.opening_tokens",
-        inputs=lambda study: {"geometry": _over_jobs("geometry", study.jobs)},
+        inputs=lambda study: {"geometry": over_jobs("geometry", study.jobs)},
     ),
     Tables(
         module="tables.mauve",
-        inputs=lambda study: {"mauve": _over_jobs("mauve", study.jobs_of(study.mauve_variants))},
+        inputs=lambda study: {"mauve": over_jobs("mauve", study.jobs_of(study.mauve_variants))},
     ),
     Tables(
         module="tables.attention",
         reads=("similarity",),
-        inputs=lambda study: {"attention": _over_jobs("attention", study.jobs)},
+        inputs=lambda study: {"attention": over_jobs("attention", study.jobs)},
         when=lambda study: study.states.record_attention,
     ),
     Tables(
         module="tables.cosines",
         reads=("similarity",),
-        inputs=lambda study: {"geometry": _over_jobs("geometry", study.jobs)},
+        inputs=lambda study: {"geometry": over_jobs("geometry", study.jobs)},
     ),
     Tables(
         module="tables.intervened",
@@ -259,8 +264,8 @@ _ENTRIES = (
         ),
         reads=("similarity",),
         inputs=lambda study: {
-            "intervened": _over_jobs("interventions", study.intervention_jobs),
-            "doses": _over_jobs("interventions", study.intervention_jobs, ".doses.parquet"),
+            "intervened": over_jobs("interventions", study.intervention_jobs),
+            "doses": over_jobs("interventions", study.intervention_jobs, ".doses.parquet"),
         },
         # the runs of one model and variant are in memory at a time
         memory_mb=lambda study: 4000 + study.n_runs // 4,
@@ -268,42 +273,42 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.pooled",
-        inputs=lambda study: {"pooled": _over_jobs("pooled", study.jobs_of(study.pooled.variants))},
+        inputs=lambda study: {"pooled": over_jobs("pooled", study.jobs_of(study.pooled.variants))},
     ),
     Tables(
         module="tables.extraction",
         files=(File("extraction.parquet"), File("long_texts.csv", "long reviews")),
-        inputs=lambda study: {"runs": _over_jobs("states", study.jobs, ".json")},
+        inputs=lambda study: {"runs": over_jobs("states", study.jobs, ".json")},
     ),
     Tables(
         module="tables.common_length",
         reads=("similarity",),
         inputs=lambda study: {
-            "spectra": _over_jobs("common_length", study.jobs, ".spectra.parquet"),
-            "geometry": _over_jobs("common_length", study.jobs, ".geometry.parquet"),
+            "spectra": over_jobs("common_length", study.jobs, ".spectra.parquet"),
+            "geometry": over_jobs("common_length", study.jobs, ".geometry.parquet"),
         },
         params=lambda study: {"metrics": study.contrasted_metrics},
-        memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(2000),
         when=lambda study: study.common_tokens,
     ),
     Tables(
         module="tables.components",
         reads=("similarity",),
-        inputs=lambda study: {"components": _over_jobs("components", study.component_jobs)},
+        inputs=lambda study: {"components": over_jobs("components", study.component_jobs)},
         when=lambda study: study.component_jobs,
     ),
     Tables(
         module="tables.positional",
         files=(File("positional.parquet"), File("templates.parquet")),
-        inputs=lambda study: {"positional": _over_jobs("positional", study.positional_jobs)},
+        inputs=lambda study: {"positional": over_jobs("positional", study.positional_jobs)},
         when=lambda study: study.positional_jobs,
     ),
     Tables(
         module="tables.sinks",
         reads=("similarity",),
         inputs=lambda study: {
-            "sinks": _over_jobs("sinks", study.positional_jobs),
-            "variants": _over_variants("variants", study.positional.variants, study),
+            "sinks": over_jobs("sinks", study.positional_jobs),
+            "variants": over_variants("variants", study.positional.variants, study),
         },
         when=lambda study: study.positional_jobs,
     ),
@@ -337,7 +342,7 @@ _ENTRIES = (
             "contrasts": sorted({*study.contrasted, *study.claimed_contrasts}),
             "names": study.estimated_metrics("contrast"),
         },
-        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(4000),
         minutes=120,
     ),
     Tables(
@@ -348,7 +353,7 @@ _ENTRIES = (
             **_resampling(study, "margin"),
             "names": study.estimated_metrics("slope", "net_change", "steepest"),
         },
-        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(4000),
         minutes=120,
     ),
     Tables(
@@ -366,7 +371,7 @@ _ENTRIES = (
             "names": study.contrasted_metrics,
             "models": sorted(study.models),
         },
-        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(4000),
         minutes=120,
         when=lambda study: study.finds_extrema,
         words="peaks",
@@ -376,7 +381,7 @@ _ENTRIES = (
         rule="correlate_first_token",
         reads=("metrics",),
         params=_resampling,
-        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(4000),
         minutes=120,
         when=lambda study: study.correlates_first_token,
     ),
@@ -400,7 +405,7 @@ _ENTRIES = (
         ),
         reads=("similarity",),
         inputs=lambda study: {
-            "attribution": _over_jobs("interventions", study.intervention_jobs, ".attribution.parquet")
+            "attribution": over_jobs("interventions", study.intervention_jobs, ".attribution.parquet")
         },
         params=lambda study: {**_resampling(study), **study.contrasts.params("min_reviews")},
         when=lambda study: study.intervention_jobs and study.interventions.slopes,
@@ -435,7 +440,7 @@ _ENTRIES = (
         reads=("metrics", "similarity", "positional"),
         inputs=_slopes_read,
         params=lambda study: study.contrasts.params("confidence", "min_reviews"),
-        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(4000),
         when=lambda study: study.predicted_models,
     ),
     Tables(
@@ -482,7 +487,7 @@ _ENTRIES = (
             "controls": study.controls_at_an_edge,
             "trained": study.trained_models,
         },
-        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        memory_mb=_by_readings(4000),
         minutes=120,
         when=lambda study: study.judged_claims,
         imports=lambda study: sorted({f"claims.statistics.{claim['statistic']}" for claim in study.judged_claims}),

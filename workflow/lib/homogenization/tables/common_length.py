@@ -5,9 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from homogenization.names.columns import columns
-from homogenization.run.parquet import read_table
-from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
-from homogenization.tables.over_reviews import keep_accepted
+from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_jobs
 
 #: The contrasted metrics of every accepted review with at least `contrasts.common_tokens` tokens, computed on that many
 #: tokens, drawn four times. The values cannot be compared with `metrics.parquet`: a rank on 64 tokens is not a rank on
@@ -20,11 +18,10 @@ COMMON_LENGTH_SCHEMA = {
 SCHEMAS = (COMMON_LENGTH_SCHEMA,)
 
 
-def mean_over_draws(spectra: pl.DataFrame, geometry: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
+def mean_over_draws(metrics: pl.DataFrame) -> pl.DataFrame:
     """Metrics averaged over the draws of each review of a job; NaN where one is undefined in any draw."""
     keys = [name for name in METRICS_SCHEMA if name != "value"]
-    of_draws = metrics_of_reviews(spectra, geometry, None, metrics)
-    return of_draws.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
+    return metrics.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
 
 
 def tabulate(
@@ -38,9 +35,4 @@ def tabulate(
         similarity: the table `similarity`, which says which reviews are accepted.
         metrics: names of metrics; those of attention are left out, since a subset of tokens has none.
     """
-
-    def accepted(path: str) -> pl.DataFrame:
-        return keep_accepted(read_table(path), similarity)
-
-    jobs = zip(spectra, geometry, strict=True)
-    return pl.concat([mean_over_draws(*map(accepted, paths), metrics) for paths in jobs])
+    return pl.concat(map(mean_over_draws, metrics_of_jobs(spectra, geometry, None, similarity, metrics)))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.names.columns import columns, condition_columns
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
@@ -14,7 +13,6 @@ UNTOUCHED = "untouched"
 LAYERS = ("all", "first", "middle", "last", "output")
 CONDITION = ("kind", "pattern", "blocks", "strength")
 _RUN = ("model", "variant")
-_CONDITION_SCHEMA = {name: DOSES_SCHEMA[name] for name in CONDITION}
 #: Runs whose attention was changed: a row for each review, condition, part of the depth, metric and view. Made where
 #: `interventions` is configured, like the tables up to `slopes.parquet`. Only accepted reviews of a variant stand in
 #: it.
@@ -103,7 +101,7 @@ def dose_means(doses: pl.DataFrame) -> pl.DataFrame:
     `doses` are those of a model and variant; n_skipped counts the reviews of the untouched run that a condition lacks.
     """
     of_review = (
-        doses.with_columns(_without_draw())
+        doses.with_columns(without_draw())
         .group_by(*_RUN, "review_id", *CONDITION, maintain_order=True)
         .agg(pl.col("sink_moved").max(), *(pl.col(name).fill_nan(None).mean() for name in _MEANS))
     )
@@ -121,14 +119,14 @@ def dose_means(doses: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _without_draw() -> pl.Expr:
+def without_draw() -> pl.Expr:
     """The pattern without the number of its random draw: `random` for `random_2`."""
     return pl.col("pattern").str.replace(r"^random_\d+$", "random")
 
 
 def _with_condition(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """`intervened` without NaN, with what its conditions are; in an order that no order of jobs decides."""
-    dose = doses.with_columns(_without_draw()).select(
+    dose = doses.with_columns(without_draw()).select(
         *_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved", "branch_norm"
     )
     return (

@@ -1,6 +1,6 @@
 """Every metric of every accepted review in one long table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -90,7 +90,18 @@ def tabulate(
     similarity: pl.DataFrame,
     metrics: Sequence[str],
 ) -> pl.DataFrame:
-    """The table `metrics`, one job after the other, so that the spectra of only one are in memory.
+    """The table `metrics`, one job after the other; arguments are those of `metrics_of_jobs`."""
+    return pl.concat(metrics_of_jobs(spectra, geometry, attention, similarity, metrics))
+
+
+def metrics_of_jobs(
+    spectra: Sequence[str],
+    geometry: Sequence[str],
+    attention: Sequence[str] | None,
+    similarity: pl.DataFrame,
+    metrics: Sequence[str],
+) -> Iterator[pl.DataFrame]:
+    """The rows of each job in turn, so that the spectra of only one are in memory.
 
     Args:
         spectra: files of singular values.
@@ -104,4 +115,4 @@ def tabulate(
         return path and keep_accepted(read_table(path), similarity)
 
     jobs = zip(spectra, geometry, attention or [None] * len(spectra), strict=True)
-    return pl.concat([metrics_of_reviews(*map(accepted, paths), metrics) for paths in jobs])
+    return (metrics_of_reviews(*map(accepted, paths), metrics) for paths in jobs)
