@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from conftest import ROOT
-from drawings import N, as_svg, named, texts
+from drawings import LONG, N, as_svg, boxes, named, texts
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.config.claims import load_all_claims
 from homogenization.figures.claims import COLUMNS, VERDICTS
@@ -193,6 +193,14 @@ def test_texts_stay_in_their_cells_and_rows():
     aside = [text for text in figure.axes[0].texts if text.get_ha() == "left"]
     assert len(aside) == 2 * 10
     assert all(text.get_window_extent(renderer).x1 < first_column for text in aside)
+
+
+@pytest.mark.parametrize("names", [[LONG], [f"{LONG}-{index}" for index in range(7)]], ids=["one", "many"])
+def test_one_and_many_models_with_long_names_fit(names):
+    figure = figure_of(claims_table(names), title="A long title " * 20, models=named(names))
+    around, panels = boxes(figure)
+    assert all(box.x1 <= figure.bbox.width for box in [*around, *panels])
+    assert not any(box.overlaps(panel) for box in around for panel in panels)
 
 
 @pytest.mark.parametrize("n_models", [1, 4])

@@ -95,6 +95,14 @@ def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
     assert line(axes, "front after final norm").get_markerfacecolor() == "white"
 
 
+def test_it_uses_the_colours_of_all_variants():
+    """A variant has the colour of every other figure, though the original has no line here."""
+    variants = [*VARIANTS, ["fifth", "Fifth"], ["sixth", "Sixth"]]
+    pairs = [["sixth", "original"]]
+    figure = figure_of(contrasts_table(pairs=pairs), variants=variants, contrasts=pairs)
+    assert line(figure.axes[0], "sixth").get_color() == variant_styles(variants)["sixth"].colour
+
+
 def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
     table = contrasts_table().filter(pl.col("point") == "residual_stream")
     table = table.with_columns(mean_common=pl.lit(None, pl.Float64), n_common=pl.lit(None, pl.Int64))

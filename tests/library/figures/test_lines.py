@@ -53,6 +53,13 @@ def test_a_metric_shows_its_own_views_where_it_has_none_of_the_wanted():
     assert "all tokens" in texts(figure)
 
 
+@pytest.mark.parametrize(("factor", "scale"), [(5.0, "linear"), (5000.0, "log")])
+def test_a_metric_over_decades_is_drawn_on_a_logarithmic_axis_and_says_so(factor, scale):
+    axes = of_metric(summary_table(views=("raw",)).with_columns(mean=1 + factor * pl.col("depth"))).axes[0]
+    assert axes.get_yscale() == scale
+    assert ("log scale" in axes.get_ylabel()) == (scale == "log")
+
+
 def test_a_constant_metric_is_not_blown_up_to_rounding_noise():
     noise = pl.int_range(pl.len()) * 1e-15
     table = summary_table(views=("raw",)).with_columns(mean=1 + noise, ci_low=1 + noise, ci_high=1 + noise)
@@ -117,6 +124,8 @@ def test_it_has_a_row_a_measure_and_the_uniform_share():
     np.testing.assert_allclose(line(figure.axes[4], "uniform").get_ydata(), 0.04)
     assert {curve.get_label() for axes in figure.axes for curve in axes.lines} == {"original", "uniform"}
     assert line(figure.axes[0], "original").get_xdata().max() == 1
+    of_norm = figure_of("first_token", {"summary": first_token_table(["first_token_norm"])})
+    assert len(of_norm.axes) == 2, "what is not in the table has no row"
 
 
 def test_a_study_draws_it_where_it_has_one_of_its_rows():

@@ -75,12 +75,21 @@ def test_csv_tables_are_read_with_the_columns_of_their_figure(tmp_path):
     assert "unbalanced" in drawn
 
 
-@pytest.mark.parametrize("content", ["metric,view\nstable_rank,raw\n", "", '"cut short'])
-def test_a_damaged_csv_table_is_moved_aside_and_then_gone(tmp_path, content):
-    path = tmp_path / "sensitivity.csv"
+@pytest.mark.parametrize(
+    ("figure", "content"),
+    [
+        ("claims", "claim,statement\na,b\n"),
+        ("sensitivity", ""),
+        ("sensitivity", "metric,view\nstable_rank,raw\n"),
+        ("sensitivity", '"cut short'),
+    ],
+    ids=["other columns", "empty", "columns missing", "cut short"],
+)
+def test_a_damaged_csv_table_is_moved_aside_and_then_gone(tmp_path, figure, content):
+    path = tmp_path / f"{figure}.csv"
     path.write_text(content)
     for said in (r"moved to .*again", "gone"):
         with pytest.raises(ScriptError, match=said) as refused:
-            plot(path, "sensitivity")
+            plot(path, figure)
         assert str(path) in str(refused.value)
-        assert files_in(tmp_path) == ["log.txt", "sensitivity.csv.damaged"]
+        assert files_in(tmp_path) == sorted([f"{figure}.csv.damaged", "log.txt"])
