@@ -34,7 +34,7 @@ def test_it_writes_the_drawing_of_the_module_in_both_formats(tmp_path):
     write_table(table, tmp_path / "attention.parquet")
     plot(tmp_path / "attention.parquet", "attention_heatmap", variants=VARIANTS, models=MODELS[:1])
     own = tmp_path / "own.svg", tmp_path / "own.png"
-    save_figure(figure_of("attention_heatmap", {"attention": table}, models=MODELS[:1]), *own)
+    save_figure(figure_of("attention_heatmap", table, models=MODELS[:1]), *own)
     for suffix, path in zip(("svg", "png"), own, strict=True):
         assert (tmp_path / f"figure.{suffix}").read_bytes() == path.read_bytes()
 
@@ -46,7 +46,7 @@ def test_the_figures_of_a_kind_are_drawn_in_one_job_each_with_its_own_fields(tmp
     shared = {"variants": VARIANTS, "models": MODELS, "views": ["raw"]}
     plot(table, "metric", files=list(each), each=each, kind="", **shared)
     for name, own in each.items():
-        save_figure(figure_of("metric", {"summary": read_table(table)}, **shared | own), tmp_path / "own.svg")
+        save_figure(figure_of("metric", read_table(table), **shared | own), tmp_path / "own.svg")
         assert (tmp_path / f"{name}.svg").read_bytes() == (tmp_path / "own.svg").read_bytes()
         assert (tmp_path / f"{name}.png").exists()
 
