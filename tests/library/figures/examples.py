@@ -6,6 +6,7 @@ A figure without an example of its own is drawn of tables that their schemas alo
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -263,9 +264,13 @@ def function_of(name: str) -> Callable[..., Figure]:
     return getattr(import_module(f"homogenization.figures.{FIGURES[name].module}"), name)
 
 
-def figure_of(name: str, tables: Mapping[str, pl.DataFrame] | None = None, **fields: Any) -> Figure:
-    """The figure `name` of its example, with other `tables` and other `fields` of what is shown."""
-    return draw_figure(function_of(name), tables_of(name) | (tables or {}), shown_of(name, **fields))
+def figure_of(
+    name: str, other: pl.DataFrame | Mapping[str, pl.DataFrame] = MappingProxyType({}), **fields: Any
+) -> Figure:
+    """The figure `name` of its example, with `other` tables (one: the first) and other `fields` of what is shown."""
+    own = tables_of(name)
+    other = {next(iter(own)): other} if isinstance(other, pl.DataFrame) else other
+    return draw_figure(function_of(name), own | dict(other), shown_of(name, **fields))
 
 
 @cache
@@ -296,8 +301,8 @@ def _drawn_with_its_uses(name: str) -> tuple[Figure, set[str], set[str]]:
     return draw_figure(function_of(name), Tables(tables_of(name)), Fields()), *used
 
 
-def require_refusal(name: str, said: str, tables: Mapping[str, pl.DataFrame] | None = None, **fields: Any) -> None:
-    """Nothing is drawn of such tables; the message says `said` and names the file."""
+def require_refusal(name: str, said: str, *other: pl.DataFrame | Mapping[str, pl.DataFrame], **fields: Any) -> None:
+    """Nothing is drawn of such tables (`figure_of`); the message says `said` and names the file."""
     with pytest.raises(HomogenizationError, match=said) as refused:
-        figure_of(name, tables, **fields)
+        figure_of(name, *other, **fields)
     assert shown_of(name, **fields).source in str(refused.value)

@@ -17,7 +17,7 @@ def test_a_curve_needs_enough_reviews_and_the_legend_says_how_many_each_has():
     counts = {"original": N, "front": N - 7, "end": 9}
     table = summary_table(views=("raw",)).filter(pl.col("variant") != "scattered")
     table = table.with_columns(n_reviews=pl.col("variant").replace_strict(counts))
-    figure = figure_of("metric", {"summary": table}, views=["raw"], min_reviews=10)
+    figure = figure_of("metric", table, views=["raw"], min_reviews=10)
     require_room(figure)
     for axes in figure.axes:
         assert curves(axes) >= {"original", "front"}
@@ -49,7 +49,7 @@ def test_a_contrast_that_is_not_tested_says_why():
     reasons = [refused.get(pair) for pair in table.select("variant", "minus").rows()]
     table = table.with_columns(pl.Series("reason", reasons, pl.String))
     without = pl.when(pl.col("reason").is_null()).then(pl.col(pl.Float64).exclude("depth"))
-    figure = figure_of("contrast", {"contrasts": table.with_columns(without)})
+    figure = figure_of("contrast", table.with_columns(without))
     require_room(figure)
     assert "front" in curves(figure.axes[0])
     assert not any(name.startswith("end") for name in curves(figure.axes[0]))
@@ -59,6 +59,6 @@ def test_a_contrast_that_is_not_tested_says_why():
 
 def test_a_study_in_which_nothing_is_tested_has_figures_too():
     table = contrasts_table().with_columns(pl.col(pl.Float64).exclude("depth") * float("nan"), reason=pl.lit("none"))
-    figure = figure_of("contrast", {"contrasts": table})
+    figure = figure_of("contrast", table)
     require_room(figure)
     assert all("not tested: none" in {text.get_text() for text in axes.texts} for axes in figure.axes)

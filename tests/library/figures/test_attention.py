@@ -21,7 +21,7 @@ def test_colours_are_doublings_over_uniform_around_zero():
 
 def test_each_model_has_its_scale_so_that_an_encoder_beside_a_decoder_is_not_blank():
     weak = pl.when(pl.col("model") == "beta").then(pl.col("uniform") * 1.05).otherwise("received")
-    figure = figure_of("attention_heatmap", {"attention": attention_table().with_columns(received=weak)})
+    figure = figure_of("attention_heatmap", attention_table().with_columns(received=weak))
     strong, faint = (figure.axes[index].collections[0] for index in (0, len(VARIANTS)))
     assert strong.norm.vmax > 0.9
     assert faint.norm.vmax < 0.2
@@ -33,21 +33,16 @@ def test_the_heat_map_without_baseline_or_with_empty_bins_is_grey_there():
     table = attention_table({"alpha": 2})
     empty_bin = pl.when(pl.col("bin") == 19).then(nan).otherwise(pl.col("received")).alias("received")
     figures = [
-        figure_of("attention_heatmap", {"attention": table.with_columns(changed)})
-        for changed in (empty_bin, nan.alias("uniform"))
+        figure_of("attention_heatmap", table.with_columns(changed)) for changed in (empty_bin, nan.alias("uniform"))
     ]
     cells = [np.ma.getmaskarray(figure.axes[0].collections[0].get_array()).reshape(2, 20) for figure in figures]
     assert cells[0].sum(axis=1).tolist() == [1, 1]
     assert cells[1].all()
 
 
-def profile(table, **fields):
-    return figure_of("attention_profile", {"attention": table}, **fields)
-
-
 def test_it_shows_blocks_over_the_depth_with_the_baseline():
     blocks = {"deep": 32, "shallow": 2}
-    figure = profile(attention_table(blocks), models=named(blocks))
+    figure = figure_of("attention_profile", attention_table(blocks), models=named(blocks))
     titles = [axes.get_title() for axes in figure.axes if axes.axison]
     assert [title.split()[1] for title in titles] == ["1", "8", "16", "24", "32", "1", "2"]
     axes = figure.axes[0]
@@ -58,15 +53,15 @@ def test_it_shows_blocks_over_the_depth_with_the_baseline():
 
 def test_the_profile_of_a_bidirectional_model_is_linear():
     table = attention_table({"alpha": 2}, uniform=lambda place: 1.0)
-    assert profile(table, models=MODELS[:1]).axes[0].get_yscale() == "linear"
+    assert figure_of("attention_profile", table, models=MODELS[:1]).axes[0].get_yscale() == "linear"
 
 
 def test_the_profile_without_baseline_or_with_empty_bins_is_drawn():
     nan = pl.lit(float("nan"))
     table = attention_table({"alpha": 2})
     empty_bin = pl.when(pl.col("bin") == 19).then(nan).otherwise(pl.col("received")).alias("received")
-    profile(table.with_columns(empty_bin), models=MODELS[:1])
-    figure = profile(table.with_columns(uniform=nan), models=MODELS[:1])
+    figure_of("attention_profile", table.with_columns(empty_bin), models=MODELS[:1])
+    figure = figure_of("attention_profile", table.with_columns(uniform=nan), models=MODELS[:1])
     assert not any(text.get_text() == "uniform attention" for legend in figure.legends for text in legend.get_texts())
 
 
@@ -111,7 +106,7 @@ def test_attention_received_is_over_uniform_in_the_same_blocks():
 
 
 def test_an_encoder_has_keys_behind_the_query_and_a_model_without_attention_says_so():
-    figure = figure_of("positional_templates", {"templates": templates_table({"beta": 4}, CELLS)})
+    figure = figure_of("positional_templates", templates_table({"beta": 4}, CELLS))
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     assert labels[0] == "first"
     assert {"0", "−257 …"} & set(labels)
@@ -137,6 +132,6 @@ def test_markers_are_shares_of_the_reviews_of_a_variant():
 def test_panels_without_sinks_say_so():
     written = [text.get_text() for axes in drawn("sinks").axes for text in axes.texts]
     assert written.count("none") == 5
-    nothing = figure_of("sinks", {"sinks": sinks_table().clear()}, models=MODELS[:1])
+    nothing = figure_of("sinks", sinks_table().clear(), models=MODELS[:1])
     assert texts(nothing).count("none") == 3
     assert "n = " not in texts(nothing)

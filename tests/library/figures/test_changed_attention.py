@@ -161,7 +161,7 @@ def test_lines_are_the_slopes_of_blocks_from_the_untouched_run():
 
 
 def test_slopes_that_are_not_tested_are_said():
-    figure = figure_of("susceptibility", {"slopes": not_tested(slopes_table({"alpha": 30}))})
+    figure = figure_of("susceptibility", not_tested(slopes_table({"alpha": 30})))
     assert "not tested: 9 reviews" in texts(figure)
 
 

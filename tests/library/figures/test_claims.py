@@ -7,18 +7,13 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from conftest import ROOT
-from drawings import N, as_svg, named, texts
+from drawings import LONG, N, as_svg, boxes, named, texts
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.config.claims import load_all_claims
 from homogenization.figures.claims import COLUMNS, VERDICTS
 from homogenization.figures.words import short_number
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
-from library.figures import examples
-from library.figures.examples import COMPARISONS, claims_table, drawn
-
-
-def figure_of(table, comparisons=COMPARISONS, **fields):
-    return examples.figure_of("claims", {"claims": table, "comparisons": comparisons}, **fields)
+from library.figures.examples import COMPARISONS, claims_table, drawn, figure_of
 
 
 def cells(figure):
@@ -37,11 +32,11 @@ def cells(figure):
 def test_claims_on_no_single_model_have_one_column():
     """Claims on trained models are about several, of which there can be dozens."""
     table = claims_table(models=[None]).with_columns(model=pl.lit(None, pl.String))
-    figure = figure_of(table)
+    figure = figure_of("claims", table)
     assert [box.get_label() for box, _ in cells(figure)] == table["verdict"].to_list()
     assert figure.get_figwidth() < drawn("claims").get_figwidth()
     assert f"n = {N} reviews" in texts(figure)
-    seeds = figure_of(table.with_columns(unit=pl.lit("seeds"), n_reviews=pl.lit(3, pl.Int64)))
+    seeds = figure_of("claims", table.with_columns(unit=pl.lit("seeds"), n_reviews=pl.lit(3, pl.Int64)))
     assert "n = 3 seeds" in texts(seeds)
     assert "reviews." not in texts(seeds)
     told = [text.get_text() for text in figure.axes[0].texts]
@@ -55,7 +50,7 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
     widths = [box.get_width() for box, _ in found]
     assert max(widths) == pytest.approx(2 * min(widths), rel=0.05)
     assert widths.count(max(widths)) == 1, "of the claim about no model"
-    of_one = [box.get_label() for box, _ in cells(figure_of(claims_table(["alpha"])))]
+    of_one = [box.get_label() for box, _ in cells(figure_of("claims", claims_table(["alpha"])))]
     assert of_one.count("not tested") >= 8, "the other model was not judged"
     for (box, inside), row in zip(found, table.iter_rows(named=True), strict=True):
         look = VERDICTS[row["verdict"]]
@@ -94,7 +89,7 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
     ],
 )
 def test_a_cell_says_what_else_there_is_to_a_verdict(changes, told):
-    figure = figure_of(claims_table(**changes))
+    figure = figure_of("claims", claims_table(**changes))
     _, inside = cells(figure)[0]
     assert [text.get_text() for text in inside][1:] == told
     words = {"fragile": "Fragile:", "p_decides": "p: corrected", "variant": "Unbalanced:"} | {
@@ -109,15 +104,15 @@ def test_the_cure_of_unchanged_texts_is_said_once():
     reason = "17 of 20 texts are as the original in front; at least 10 have to differ"
     cure = "Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more"
     table = claims_table(verdict="not tested", reason=f"{reason}. {cure}")
-    told = " ".join(texts(figure_of(table)).split())
+    told = " ".join(texts(figure_of("claims", table)).split())
     assert told.count(cure) == 1
     assert reason in told
-    assert cure not in texts(figure_of(claims_table()))
+    assert cure not in texts(figure_of("claims", claims_table()))
 
 
 def test_without_imbalance_nothing_is_marked():
     empty = COMPARISONS.with_columns(imbalance=pl.lit(""))
-    assert "unbalanced" not in texts(figure_of(claims_table(variant="end"), empty))
+    assert "unbalanced" not in texts(figure_of("claims", {"claims": claims_table(variant="end"), "comparisons": empty}))
 
 
 def test_a_claim_in_two_conventions_has_its_statement_once_and_what_is_tested_nowhere_one_cell():
@@ -129,7 +124,7 @@ def test_a_claim_in_two_conventions_has_its_statement_once_and_what_is_tested_no
         pl.lit(None, pl.Float64).alias("estimate"),
         pl.lit("no pooled tokens").alias("reason"),
     )
-    figure = figure_of(pl.concat([table, pooled]))
+    figure = figure_of("claims", pl.concat([table, pooled]))
     told = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert sum("Something long" in text for text in told) == 1
     assert "text by text: mean difference < 0" in told
@@ -147,26 +142,26 @@ def untested(n_claims):
 
 def test_claims_that_were_tested_in_no_model_share_the_last_row_with_each_reason_once():
     tested = claims_table(n_claims=3).with_columns(claim=pl.lit("tested-") + pl.col("claim"))
-    figure = figure_of(pl.concat([untested(4), tested]))
+    figure = figure_of("claims", pl.concat([untested(4), tested]))
     assert [box.get_label() for box, _ in cells(figure)][-1] == "not tested"
     assert len(cells(figure)) == 2 * 3 + 1
     told = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert "4 claims, of which none could be tested" in told
     assert "the study has no control 0; the study has no control 1" in told
-    apart = [text.get_text() for text in figure_of(untested(2)).axes[0].texts]
+    apart = [text.get_text() for text in figure_of("claims", untested(2)).axes[0].texts]
     assert not any("none could be tested" in text for text in apart)
 
 
 def test_a_metric_that_depends_on_the_number_of_tokens_is_marked():
-    figure = figure_of(claims_table(n_claims=1, depends_on_length=True))
+    figure = figure_of("claims", claims_table(n_claims=1, depends_on_length=True))
     assert "mean difference < 0 †" in [text.get_text() for text in figure.axes[0].texts]
     assert "†: the metric" in texts(figure)
 
 
 def test_a_board_has_its_own_source_alone_and_counts_verdicts():
     other = claims_table(n_claims=2).with_columns(source=pl.lit("thesis"), statement=pl.lit("Of the thesis."))
-    assert as_svg(figure_of(pl.concat([claims_table(), other]))) == as_svg(drawn("claims"))
-    assert "Of the thesis." in texts(figure_of(pl.concat([claims_table(), other]), claims_of="thesis"))
+    assert as_svg(figure_of("claims", pl.concat([claims_table(), other]))) == as_svg(drawn("claims"))
+    assert "Of the thesis." in texts(figure_of("claims", pl.concat([claims_table(), other]), claims_of="thesis"))
     told = [text.get_text() for text in drawn("claims").axes[0].texts]
     of_alpha = claims_table().filter(model="alpha")["verdict"].to_list()
     tally = "  ".join(f"{look.sign} {of_alpha.count(name)}" for name, look in VERDICTS.items())
@@ -195,6 +190,14 @@ def test_texts_stay_in_their_cells_and_rows():
     assert all(text.get_window_extent(renderer).x1 < first_column for text in aside)
 
 
+@pytest.mark.parametrize("names", [[LONG], [f"{LONG}-{index}" for index in range(7)]], ids=["one", "many"])
+def test_one_and_many_models_with_long_names_fit(names):
+    figure = figure_of("claims", claims_table(names), title="A long title " * 20, models=named(names))
+    around, panels = boxes(figure)
+    assert all(box.x1 <= figure.bbox.width for box in [*around, *panels])
+    assert not any(box.overlaps(panel) for box in around for panel in panels)
+
+
 @pytest.mark.parametrize("n_models", [1, 4])
 def test_the_claims_of_each_source_in_this_repository_fit_on_a_page(n_models):
     """A4 with margins, at three quarters of the size or more; numbers of models widen a board."""
@@ -208,7 +211,7 @@ def test_the_claims_of_each_source_in_this_repository_fit_on_a_page(n_models):
     table = pl.DataFrame(rows, schema=COLUMNS["claims"])
     table = table.with_columns(measured=pl.lit("text by text: mean difference over all layers"))
     for source in table["source"].unique():
-        board = figure_of(table, claims_of=source, models=named([f"m{number}" for number in range(n_models)]))
+        board = figure_of("claims", table, claims_of=source, models=named([f"m{number}" for number in range(n_models)]))
         assert board.get_figheight() < 10.1 / 0.7, source
 
 

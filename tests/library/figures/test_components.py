@@ -8,15 +8,10 @@ from scipy import stats
 from drawings import LONG, line, named, require_room
 from homogenization.figures.components import mean_changes
 from homogenization.figures.words import short_number
-from library.figures import examples
 from library.figures.example_tables import BRANCHES, components_table
-from library.figures.examples import drawn
+from library.figures.examples import drawn, figure_of
 
 ROW = {"metric": "cosine_anisotropy", "view": "all_tokens"}
-
-
-def figure_of(table, **fields):
-    return examples.figure_of("components", {"components": table}, **fields)
 
 
 def test_means_average_layers_first_and_have_student_intervals():
@@ -87,7 +82,7 @@ def test_numbers_lie_beside_the_bars():
 def test_a_parallel_block_is_told_from_another():
     parallel = ["norm_1", "attention", "feed_forward", "addition"]
     both = [components_table({"alpha": 4}), components_table({"beta": 4}, names=parallel)]
-    figure = figure_of(pl.concat(both).filter(**ROW))
+    figure = figure_of("components", pl.concat(both).filter(**ROW))
     for axes, n_missing in zip(figure.axes[:2], (1, 3), strict=True):
         assert [text.get_text() for text in axes.texts].count("none") == n_missing
     assert "addition of both" in [label.get_text() for label in figure.axes[0].get_yticklabels()]
@@ -95,7 +90,7 @@ def test_a_parallel_block_is_told_from_another():
 
 def test_several_variants_have_columns_of_their_own_and_long_names_fit():
     table = components_table({LONG: 4}, ("original", "front"))
-    figure = figure_of(table.filter(**ROW), models=named([LONG]))
+    figure = figure_of("components", table.filter(**ROW), models=named([LONG]))
     titles = ["".join(axes.get_title().split()) for axes in figure.axes[:2]]
     assert titles == [f"{LONG}:Original", f"{LONG}:Front"]
     require_room(figure)

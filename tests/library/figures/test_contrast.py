@@ -6,13 +6,8 @@ import pytest
 
 from drawings import MODELS, VARIANTS, line, texts
 from homogenization.figures.style import variant_styles
-from library.figures import examples
 from library.figures.example_tables import DEEPER, OF_DEPTH, PAIRS, contrasts_table, difference
-from library.figures.examples import drawn
-
-
-def figure_of(table, **fields):
-    return examples.figure_of("contrast", {"contrasts": table}, **fields)
+from library.figures.examples import drawn, figure_of
 
 
 def labels(axes):
@@ -21,7 +16,7 @@ def labels(axes):
 
 def test_the_first_row_has_all_variants_and_each_other_row_a_variant_and_its_controls():
     pairs = [*PAIRS, ["front", "end"]]
-    figure = figure_of(contrasts_table(pairs=pairs), contrasts=pairs)
+    figure = figure_of("contrast", contrasts_table(pairs=pairs), contrasts=pairs)
     assert len(figure.axes) == 2 * len(MODELS)
     assert labels(figure.axes[0]) >= {"front", "end", "scattered"}
     assert labels(figure.axes[2]) >= {"scattered", "end"}  # what is subtracted from front
@@ -45,7 +40,7 @@ def test_lines_bands_and_equal_lengths_are_shares_of_what_depth_does():
 
 def test_all_panels_have_one_scale_and_one_margin():
     wide = pl.when(pl.col("model") == "beta").then(3.0).otherwise(1.0)
-    figure = figure_of(contrasts_table().with_columns(pl.col("mean") * wide))
+    figure = figure_of("contrast", contrasts_table().with_columns(pl.col("mean") * wide))
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     for axes in figure.axes:
         band = next(patch for patch in axes.patches if patch.get_label() == "margin")
@@ -56,12 +51,12 @@ def test_where_reviews_lie_further_apart_than_depth_goes_they_are_the_scale_and_
     """The margin is a share of the larger one; where depth does nothing, no difference is called negligible."""
     of_beta = pl.when(pl.col("model") == "beta")
     table = contrasts_table().with_columns(review_sd=of_beta.then(2 * OF_DEPTH).otherwise("review_sd"))
-    figure = figure_of(table)
+    figure = figure_of("contrast", table)
     wanted = difference("front", "original", np.arange(5) / 4) / (2 * OF_DEPTH) * 100
     np.testing.assert_allclose(line(figure.axes[1], "front").get_ydata(), wanted)
     assert "in Beta (random), where reviews lie further apart" in texts(figure)
     assert "further apart" not in texts(drawn("contrast"))
-    still = figure_of(table.with_columns(depth_range=of_beta.then(float("nan")).otherwise("depth_range")))
+    still = figure_of("contrast", table.with_columns(depth_range=of_beta.then(float("nan")).otherwise("depth_range")))
     margins = [[patch.get_label() for patch in axes.patches].count("margin") for axes in still.axes[:2]]
     assert margins == [1, 0]
 
@@ -80,7 +75,7 @@ def test_a_fragile_difference_is_half_filled_and_a_negligible_one_open():
     at = pl.col("layer")
     verdict = pl.when(at == 3).then(pl.lit("lower")).when(at == 5).then(pl.lit("negligible")).otherwise("verdict")
     table = contrasts_table().with_columns(verdict=verdict, fragile=at.is_in([3, 4]))
-    axes = figure_of(table).axes[0]
+    axes = figure_of("contrast", table).axes[0]
     assert line(axes, "front half").get_xdata().tolist() == [3 / 8]
     assert line(axes, "front half").get_fillstyle() == "bottom"
     assert line(axes, "front filled").get_xdata().tolist() == [1 / 8, 7 / 8]
@@ -90,15 +85,23 @@ def test_a_fragile_difference_is_half_filled_and_a_negligible_one_open():
 def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
     of_end = pl.when(pl.col("point") == "final_norm", pl.col("variant") == "end")
     verdict = of_end.then(pl.lit("higher")).otherwise("verdict")
-    axes = figure_of(contrasts_table().with_columns(verdict=verdict)).axes[0]
+    axes = figure_of("contrast", contrasts_table().with_columns(verdict=verdict)).axes[0]
     assert line(axes, "end after final norm").get_markerfacecolor() == variant_styles(VARIANTS)["end"].colour
     assert line(axes, "front after final norm").get_markerfacecolor() == "white"
+
+
+def test_it_uses_the_colours_of_all_variants():
+    """A variant has the colour of every other figure, though the original has no line here."""
+    variants = [*VARIANTS, ["fifth", "Fifth"], ["sixth", "Sixth"]]
+    pairs = [["sixth", "original"]]
+    figure = figure_of("contrast", contrasts_table(pairs=pairs), variants=variants, contrasts=pairs)
+    assert line(figure.axes[0], "sixth").get_color() == variant_styles(variants)["sixth"].colour
 
 
 def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
     table = contrasts_table().filter(pl.col("point") == "residual_stream")
     table = table.with_columns(mean_common=pl.lit(None, pl.Float64), n_common=pl.lit(None, pl.Int64))
-    figure = figure_of(table)
+    figure = figure_of("contrast", table)
     assert "same number of tokens" not in texts(figure)
     assert "final norm" not in texts(figure)
     assert figure.axes[0].get_xlim()[1] < 1.05
@@ -107,7 +110,7 @@ def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
 def test_missing_values_are_named_and_rounding_errors_are_flat():
     gone = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise(1e-15)
     table = contrasts_table().with_columns(gone.alias(name) for name in ("mean", "ci_low", "ci_high", "mean_common"))
-    figure = figure_of(table.with_columns(verdict=pl.lit("undecided")))
+    figure = figure_of("contrast", table.with_columns(verdict=pl.lit("undecided")))
     assert "no values" in [text.get_text() for text in figure.axes[1].texts]
     low, high = figure.axes[0].get_ylim()
     assert high - low > 0.01
@@ -115,6 +118,6 @@ def test_missing_values_are_named_and_rounding_errors_are_flat():
 
 
 def test_markers_shrink_where_layers_are_many():
-    deep = figure_of(contrasts_table({"alpha": 90}, PAIRS[:1]), models=MODELS[:1], contrasts=PAIRS[:1])
+    deep = figure_of("contrast", contrasts_table({"alpha": 90}, PAIRS[:1]), models=MODELS[:1], contrasts=PAIRS[:1])
     spacing = np.diff(deep.axes[0].transData.transform([[0, 0], [1 / 90, 0]])[:, 0])[0] * 72 / deep.dpi
     assert line(deep.axes[0], "front filled").get_markersize() < 1.3 * spacing

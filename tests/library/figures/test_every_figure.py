@@ -85,6 +85,24 @@ def test_tables_without_its_rows_are_refused(name):
         require_refusal(name, "no rows for metric 'nothing'", metric="nothing")
 
 
+def test_tables_of_other_variants_or_pairs_are_refused():
+    require_refusal("components", "nobody", variants=[["nobody", "Nobody"]])
+    require_refusal("contrast", shown_of("contrast").metric, contrasts=[["scattered", "end"]])
+
+
+@pytest.mark.parametrize(("name", "column"), [("metric", "mean"), ("components", "change")])
+def test_a_model_without_values_says_so_in_its_panel_alone(name, column):
+    (table, rows), *_ = tables_of(name).items()
+    nothing = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise(column)
+    rows = rows.with_columns(nothing.alias(column))
+    if "ci_low" in rows.columns:  # what is missing leaves a gap in the band
+        rows = rows.with_columns(ci_low=pl.lit(None, dtype=pl.Float64))
+    alpha, beta = figure_of(name, {table: rows}).axes[:2]
+    assert len(alpha.lines) > 0
+    assert "no values" in [text.get_text() for text in beta.texts]
+    assert "no values" not in [text.get_text() for text in alpha.texts]
+
+
 @pytest.mark.parametrize("name", [name for name in FIGURES if "homogenization" in FIGURES[name].shows])
 def test_the_side_on_which_tokens_are_more_alike_is_tinted_where_a_metric_has_one(name):
     def tinted(figure):

@@ -14,7 +14,7 @@ from library.figures.examples import drawn, figure_of, require_refusal, tables_o
 
 
 def of_metric(table, **fields):
-    return examples.figure_of("metric", {"summary": table}, **{"label": "L", "views": ["raw"]} | fields)
+    return examples.figure_of("metric", table, **{"label": "L", "views": ["raw"]} | fields)
 
 
 def test_the_original_is_in_front_and_the_other_variants_are_thin_without_bands():
@@ -53,6 +53,13 @@ def test_a_metric_shows_its_own_views_where_it_has_none_of_the_wanted():
     assert "all tokens" in texts(figure)
 
 
+@pytest.mark.parametrize(("factor", "scale"), [(5.0, "linear"), (5000.0, "log")])
+def test_a_metric_over_decades_is_drawn_on_a_logarithmic_axis_and_says_so(factor, scale):
+    axes = of_metric(summary_table(views=("raw",)).with_columns(mean=1 + factor * pl.col("depth"))).axes[0]
+    assert axes.get_yscale() == scale
+    assert ("log scale" in axes.get_ylabel()) == (scale == "log")
+
+
 def test_a_constant_metric_is_not_blown_up_to_rounding_noise():
     noise = pl.int_range(pl.len()) * 1e-15
     table = summary_table(views=("raw",)).with_columns(mean=1 + noise, ci_low=1 + noise, ci_high=1 + noise)
@@ -73,10 +80,10 @@ def test_the_null_is_the_mean_and_range_of_the_values_of_the_table():
 
 def test_a_variant_with_too_few_tokens_is_named_and_one_that_is_not_measured_is_not():
     table = mauve_table().filter(~pl.col("variant").is_in(["front", "end"]))
-    figure = figure_of("mauve", {"mauve": table}, mauve_variants=["original", "front", "scattered"])
+    figure = figure_of("mauve", table, mauve_variants=["original", "front", "scattered"])
     assert f"Too few tokens: {dict(VARIANTS)['front']}." in texts(figure)
-    assert "no split-half null" in texts(figure_of("mauve", {"mauve": mauve_table(null=False)}))
-    require_refusal("mauve", "MAUVE between consecutive layers", {"mauve": mauve_table().filter(kind="null")})
+    assert "no split-half null" in texts(figure_of("mauve", mauve_table(null=False)))
+    require_refusal("mauve", "MAUVE between consecutive layers", mauve_table().filter(kind="null"))
 
 
 def test_ridges_rise_with_depth_and_keep_the_form_of_the_histogram():
@@ -92,7 +99,7 @@ def test_ridges_rise_with_depth_and_keep_the_form_of_the_histogram():
 
 
 def test_ridges_of_a_deep_model_are_a_selection_with_both_ends():
-    figure = figure_of("cosine_histogram", {"cosines": cosine_table({"deep": 32})}, models=named(["deep"]))
+    figure = figure_of("cosine_histogram", cosine_table({"deep": 32}), models=named(["deep"]))
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(labels) == 10
     assert labels[0].startswith("0 ")
@@ -102,7 +109,7 @@ def test_ridges_of_a_deep_model_are_a_selection_with_both_ends():
 def test_pairs_with_the_first_token_have_no_curve():
     table = tables_of("cosine_histogram")["cosines"]
     first = table.with_columns(tokens=pl.lit("first_token"), density=pl.lit(1.0))
-    figure = figure_of("cosine_histogram", {"cosines": pl.concat([table, first])})
+    figure = figure_of("cosine_histogram", pl.concat([table, first]))
     for axes, other in zip(figure.axes, drawn("cosine_histogram").axes, strict=True):
         for curve, wanted in zip(axes.lines, other.lines, strict=True):
             np.testing.assert_array_equal(curve.get_ydata(), wanted.get_ydata())
@@ -112,11 +119,13 @@ def test_it_has_a_row_a_measure_and_the_uniform_share():
     table = first_token_table().with_columns(
         mean=pl.when(pl.col("metric") == "first_token_attention_excess").then(pl.col("mean") - 0.04).otherwise("mean")
     )
-    figure = figure_of("first_token", {"summary": table})
+    figure = figure_of("first_token", table)
     assert len(figure.axes) == 8
     np.testing.assert_allclose(line(figure.axes[4], "uniform").get_ydata(), 0.04)
     assert {curve.get_label() for axes in figure.axes for curve in axes.lines} == {"original", "uniform"}
     assert line(figure.axes[0], "original").get_xdata().max() == 1
+    of_norm = figure_of("first_token", first_token_table(["first_token_norm"]))
+    assert len(of_norm.axes) == 2, "what is not in the table has no row"
 
 
 def test_a_study_draws_it_where_it_has_one_of_its_rows():

@@ -34,7 +34,7 @@ def test_it_writes_the_drawing_of_the_module_in_both_formats(tmp_path):
     write_table(table, tmp_path / "attention.parquet")
     plot(tmp_path / "attention.parquet", "attention_heatmap", variants=VARIANTS, models=MODELS[:1])
     own = tmp_path / "own.svg", tmp_path / "own.png"
-    save_figure(figure_of("attention_heatmap", {"attention": table}, models=MODELS[:1]), *own)
+    save_figure(figure_of("attention_heatmap", table, models=MODELS[:1]), *own)
     for suffix, path in zip(("svg", "png"), own, strict=True):
         assert (tmp_path / f"figure.{suffix}").read_bytes() == path.read_bytes()
 
@@ -46,7 +46,7 @@ def test_the_figures_of_a_kind_are_drawn_in_one_job_each_with_its_own_fields(tmp
     shared = {"variants": VARIANTS, "models": MODELS, "views": ["raw"]}
     plot(table, "metric", files=list(each), each=each, kind="", **shared)
     for name, own in each.items():
-        save_figure(figure_of("metric", {"summary": read_table(table)}, **shared | own), tmp_path / "own.svg")
+        save_figure(figure_of("metric", read_table(table), **shared | own), tmp_path / "own.svg")
         assert (tmp_path / f"{name}.svg").read_bytes() == (tmp_path / "own.svg").read_bytes()
         assert (tmp_path / f"{name}.png").exists()
 
@@ -75,12 +75,21 @@ def test_csv_tables_are_read_with_the_columns_of_their_figure(tmp_path):
     assert "unbalanced" in drawn
 
 
-@pytest.mark.parametrize("content", ["metric,view\nstable_rank,raw\n", "", '"cut short'])
-def test_a_damaged_csv_table_is_moved_aside_and_then_gone(tmp_path, content):
-    path = tmp_path / "sensitivity.csv"
+@pytest.mark.parametrize(
+    ("figure", "content"),
+    [
+        ("claims", "claim,statement\na,b\n"),
+        ("sensitivity", ""),
+        ("sensitivity", "metric,view\nstable_rank,raw\n"),
+        ("sensitivity", '"cut short'),
+    ],
+    ids=["other columns", "empty", "columns missing", "cut short"],
+)
+def test_a_damaged_csv_table_is_moved_aside_and_then_gone(tmp_path, figure, content):
+    path = tmp_path / f"{figure}.csv"
     path.write_text(content)
     for said in (r"moved to .*again", "gone"):
         with pytest.raises(ScriptError, match=said) as refused:
-            plot(path, "sensitivity")
+            plot(path, figure)
         assert str(path) in str(refused.value)
-        assert files_in(tmp_path) == ["log.txt", "sensitivity.csv.damaged"]
+        assert files_in(tmp_path) == sorted([f"{figure}.csv.damaged", "log.txt"])

@@ -39,7 +39,7 @@ def test_colours_and_numbers_are_the_responses():
     assert cells[6, NAMES.index("massive_first_token")].get_text() == "−56"
     assert axes.get_ylim() == (len(table), 0)  # the first metric is on top
     assert "from 0.125 to 2" in texts(drawn("sensitivity"))
-    few = figure_of("sensitivity", {"sensitivity": responses().filter(view="unit", metric="stable_rank")})
+    few = figure_of("sensitivity", responses().filter(view="unit", metric="stable_rank"))
     assert len(few.axes) == 3  # two panels, of which one is empty, and the colour bar
 
 
@@ -79,7 +79,7 @@ def test_a_table_without_rows_is_refused_by_name_and_moved_aside(tmp_path):
     path = tmp_path / "sensitivity.csv"
     path.write_text(",".join(RESPONSE_SCHEMA) + "\n")
     said = "with a row for each metric and view.*again"
-    require_refusal("sensitivity", said, {"sensitivity": responses().clear()}, source=str(path))
+    require_refusal("sensitivity", said, responses().clear(), source=str(path))
     assert [file.name for file in tmp_path.iterdir()] == ["sensitivity.csv.damaged"]
 
 

@@ -98,7 +98,7 @@ def test_a_figure_drawn_again_has_the_same_bytes_in_every_format_and_no_date(tmp
     written = []
     for run in ("first", "second"):
         paths = [tmp_path / run / f"figure.{suffix}" for suffix in ("svg", "png", "pdf")]
-        figure = figure_of("attention_heatmap", {"attention": attention_table({"alpha": 2})}, models=MODELS[:1])
+        figure = figure_of("attention_heatmap", attention_table({"alpha": 2}), models=MODELS[:1])
         save_figure(figure, *paths)
         written.append([path.read_bytes() for path in paths])
     assert written[0] == written[1]

@@ -11,10 +11,6 @@ from library.figures.example_tables import ROLES, balance_table, placement_table
 from library.figures.examples import drawn, figure_of, require_refusal
 
 
-def similar(table, **fields):
-    return figure_of("similarity", {"similarity": table}, **fields)
-
-
 def test_it_states_acceptance_threshold_and_baseline():
     axes = drawn("similarity").axes
     # front: .8 + .004 i reaches .85 from i = 13 on
@@ -24,19 +20,19 @@ def test_it_states_acceptance_threshold_and_baseline():
     assert len({panel.get_xlim() for panel in axes}) == 1
     assert "No review was rewritten" not in texts(drawn("similarity"))
     without_end = similarity_table(variants=[VARIANTS[1], VARIANTS[3]])
-    assert "No review was rewritten: End." in texts(similar(without_end))
+    assert "No review was rewritten: End." in texts(figure_of("similarity", without_end))
 
 
 def test_without_baseline_without_variants_and_of_equal_scores():
-    assert "no random pairs" in texts(similar(similarity_table(random_pairs=False)))
-    assert len(similar(similarity_table(variants=[])).axes) == 1
+    assert "no random pairs" in texts(figure_of("similarity", similarity_table(random_pairs=False)))
+    assert len(figure_of("similarity", similarity_table(variants=[])).axes) == 1
     equal = similarity_table(random_pairs=False).with_columns(f1=pl.lit(1.0))
-    assert len(similar(equal, threshold=1.0).axes) == 3
+    assert len(figure_of("similarity", equal, threshold=1.0).axes) == 3
 
 
 def test_a_table_without_scores_is_refused():
     without = similarity_table().with_columns(f1=pl.lit(None, pl.Float64))
-    require_refusal("similarity", "the table holds end, front, random_pairs, scattered", {"similarity": without})
+    require_refusal("similarity", "the table holds end, front, random_pairs, scattered", without)
 
 
 def test_bars_are_shares_with_exact_ends_apart():
@@ -50,7 +46,7 @@ def test_bars_are_shares_with_exact_ends_apart():
     assert figure.axes[1].containers[1][-1].get_height() == 100  # end
     assert "left out (1 phrase)" in texts(figure)
     for table, n_empty in ((placement_table(VARIANTS[:3]), 1), (placement_table().filter(variant="original"), 3)):
-        assert texts(figure_of("placement", {"placement": table})).count("no key phrases") == n_empty
+        assert texts(figure_of("placement", table)).count("no key phrases") == n_empty
 
 
 def points(axes):
@@ -81,4 +77,4 @@ def test_a_point_for_each_control_and_covariate_filled_beyond_the_bound():
 
 def test_a_variant_with_too_few_reviews_says_so():
     unknown = {("end", "scattered"): {("displacement", None): math.nan}}
-    assert "too few reviews" in texts(figure_of("balance", {"balance": balance_table(unknown)}))
+    assert "too few reviews" in texts(figure_of("balance", balance_table(unknown)))

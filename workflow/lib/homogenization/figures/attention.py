@@ -109,12 +109,9 @@ def attention_heatmap(tables: Tables, shown: Shown) -> Figure:
     limits = {model: _limit(table.filter(model=model)["excess"].to_numpy()) for model, _ in shown.models}
     panels = Panels(("variant", reviews.variants), ("model", shown.models), height=2.3, share_y=True)
     meshes: dict[str, QuadMesh] = {}
-    for (model, _), axes, rows in panels.parts(table):
+    for (model, _), axes, rows in panels.parts(table, "no attention"):
         axes.grid(False)
-        if rows.is_empty():
-            mark_empty(axes, "no attention")
-        else:
-            meshes[model] = _draw_heat(axes, rows, limits[model])
+        meshes[model] = _draw_heat(axes, rows, limits[model])
     for model, mesh in meshes.items():
         of_model = [axes for (name, _), axes in panels.axes.items() if name == model]
         first = of_model[0].get_subplotspec().rowspan.start  # variants that continue below have the same scale
@@ -232,17 +229,6 @@ _COLUMNS = (
 )
 _MOST_TICKS = 20
 _DEPTHS = (0.0, 1 / 3, 2 / 3, 1.0)  # blocks whose curves are drawn
-_DICTIONARY = {
-    "self": "itself",
-    "previous": "token before",
-    "next": "token after",
-    "recency_2": "recency, half-life 2",
-    "recency_8": "half-life 8",
-    "recency_32": "half-life 32",
-    "second": "second token",
-    "first": "first token",
-    "uniform": "uniform (content)",
-}
 
 
 def positional_templates(tables: Tables, shown: Shown) -> Figure:
@@ -263,7 +249,7 @@ def positional_templates(tables: Tables, shown: Shown) -> Figure:
         _draw_curves(panels.axes[model, _CURVES], of_model, blocks)
         _draw_weights(panels.axes[model, _WEIGHTS], heads.filter(model=model))
         _draw_received(panels.axes[model, _RECEIVED], received.filter(model=model), blocks)
-    present_weights = [name for name in DICTIONARY if heads[f"weight_{name}"].sum() > 0]
+    present_weights = [look for name, look in DICTIONARY.items() if heads[f"weight_{name}"].sum() > 0]
     note = (
         f"{label}, mean over heads; lines: the blocks named, from the first (light) to the last (dark). Left: mean "
         "attention to the first key, the second, and by distance, over uniform attention of the same queries, of the "
@@ -271,7 +257,7 @@ def positional_templates(tables: Tables, shown: Shown) -> Figure:
         "over uniform attention; 0: the first token, left out here, 1: the last. "
         f"n = {counted(heads['n_reviews'])} on the left and in the middle, accepted or not."
     )
-    handles = [Patch(color=DICTIONARY[name], label=_DICTIONARY[name]) for name in present_weights]
+    handles = [Patch(color=colour, label=label) for colour, label in present_weights]
     return panels.finish(shown.title, note, handles)
 
 
@@ -331,9 +317,9 @@ def _draw_weights(axes: Axes, rows: pl.DataFrame) -> None:
     columns = [f"weight_{name}" for name in DICTIONARY]
     means = rows.group_by("block").agg(pl.col(columns).fill_nan(None).mean()).sort("block").fill_null(0)
     below = np.zeros(len(means))
-    for name, colour in DICTIONARY.items():
+    for name, (colour, label) in DICTIONARY.items():
         weights = means[f"weight_{name}"].to_numpy()
-        axes.bar(means["block"], weights, 1.0, bottom=below, color=colour, lw=0, label=_DICTIONARY[name])
+        axes.bar(means["block"], weights, 1.0, bottom=below, color=colour, lw=0, label=label)
         below += weights
     axes.set(ylim=(0, 1), xlim=(0.5, means["block"].max() + 0.5), xlabel="Block", ylabel="Share of the attention")
     axes.xaxis.get_major_locator().set_params(integer=True)

@@ -22,7 +22,6 @@ from homogenization.figures.grammar import (
     alike_handles,
     draw_lines,
     handle,
-    handles_of,
     mark_empty,
     marker_handle,
     range_with_zero,
@@ -56,19 +55,6 @@ COLUMNS = {"doses": DOSE_MEANS_SCHEMA, "harm": HARM_SCHEMA}
 _LAYERS = {"all": "mean over layers", "output": "at the output"}
 _VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}
 _SPECTRAL_VIEWS = ("all_tokens", "centred")
-_PATTERNS = {
-    "first": "first token",
-    "second": "second token",
-    "ends": "first and last token",
-    "recency": "recent tokens",
-    "self": "itself",
-    "removed": "nowhere (removed)",
-    "uniform": "all tokens alike",
-    "scattered": "a scattered token",
-    "permuted": "permuted",
-    "template": "by position (template)",
-    "permuted_template": "template, permuted",
-}
 _OF_LAYERS = {"steering": "{layers}", "template": "template, {layers}"}  # kind of a column of panels -> its heading
 _COLUMNS = [(layers, kind) for layers in _LAYERS for kind in _OF_LAYERS]
 _DOSES = {  # kind, and column of its doses -> label of the axis
@@ -176,7 +162,6 @@ def _note_on_doses(table: pl.DataFrame) -> str:
     return note
 
 
-_KINDS = {"masked": "key masked", "clipped": "sink clipped", "positions": "other positions"}
 _KEYS = {
     "first": "first token masked",
     "random": "a random token masked",
@@ -194,7 +179,7 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
     Columns are the metric's change, averaged over layers and at the output, and the damage.
     """
     effects, every, doses = (
-        tables[name].filter(pl.col("kind").is_in(list(_KINDS)))
+        tables[name].filter(pl.col("kind").is_in(list(CONDITIONS)))
         for name in ("interventions", "intervened_layers", "doses")
     )
     # where every sink moved, there is no effect
@@ -309,8 +294,8 @@ def _name_lanes(axes_of_row: list[Axes], doses: pl.DataFrame, lanes: list[str]) 
 
 
 def _handles_of_conditions(doses: pl.DataFrame) -> list[Line2D]:
-    styles = {kind: style for kind, style in CONDITIONS.items() if (doses["kind"] == kind).any()}
-    handles = handles_of(list(_KINDS.items()), styles, ms=5)
+    present = set(doses["kind"])
+    handles = [handle(style.label, style, ms=5) for kind, style in CONDITIONS.items() if kind in present]
     if (doses["pattern"] == _CONTROL).any():
         handles.append(handle("control: a random key masked", CONDITIONS["masked"]._replace(colour=GREY), ms=5))
     if (doses["n_sink_moved"] > 0).any():
@@ -348,7 +333,7 @@ def susceptibility(tables: Tables, shown: Shown) -> Figure:
     panels = Panels(("model", named_in(shown.models, table["model"])), labelled, height=2.3)
     panels.zero()
     panels.lines(table, styles, x="block", y=ESTIMATE, hue="pattern", markers=16, ms=3.5)
-    for axes, of_panel in panels.of(table):
+    for _, axes, of_panel in panels.parts(table):
         if of_panel["estimate"].is_finite().any():
             axes.set_ylim(range_with_zero(of_panel.select(ESTIMATE).to_numpy(), 0.08))
             axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
@@ -402,8 +387,8 @@ def harm(tables: Tables, shown: Shown) -> Figure:
             tint_alike(axes, homogenization, along_x=True)
         axes.set(xlabel=label, ylabel=_HARM[cost])
     handles = [
-        handle("placebo: " * style.control + _pattern_label(name), style, ls="", **OPEN if style.control else {})
-        for name, style in styles.items()
+        handle("placebo: " * style.control + style.label, style, ls="", **OPEN if style.control else {})
+        for style in styles.values()
     ]
     if (table["n_sink_moved"] > 0).any():
         handles.append(handle("another token took over the sink", **_RING, mec=GREY))
@@ -422,9 +407,10 @@ def _styles_in_harm(table: pl.DataFrame) -> dict[str, LineStyle]:
     """The style of each name: of steering that of its pattern in every figure; a placebo is grey and open."""
     known = {name: (kind, placebo) for name, kind, placebo in table.select("name", "kind", "placebo").unique().rows()}
     styles = pattern_styles(name for name, (kind, _) in known.items() if kind in _WHOLE)
-    styles |= dict(zip(sorted(known.keys() - styles), cycle(OTHER_CONDITIONS), strict=False))
+    others = zip(sorted(known.keys() - styles), cycle(OTHER_CONDITIONS), strict=False)
+    styles |= {name: style._replace(label=name.replace("_", " ")) for name, style in others}
     placebos = zip((name for name in styles if known[name][1]), cycle(PLACEBO_MARKERS), strict=False)
-    greys = {name: LineStyle(GREY, styles[name].dashes, marker, True) for name, marker in placebos}
+    greys = {name: styles[name]._replace(colour=GREY, marker=marker, control=True) for name, marker in placebos}
     return {name: style for name, style in styles.items() if name not in greys} | greys
 
 
@@ -483,14 +469,9 @@ def _note_on_harm(table: pl.DataFrame) -> str:
     )
 
 
-def _pattern_label(pattern: str) -> str:
-    """`first token` for `first`; any other name as it is, with spaces."""
-    return _PATTERNS.get(pattern, pattern.replace("_", " "))
-
-
 def _pattern_handles(styles: Mapping[str, LineStyle]) -> list[Artist]:
     """Legend entries of patterns; a control says so."""
-    return [handle("control: " * style.control + _pattern_label(name), style) for name, style in styles.items()]
+    return [handle("control: " * style.control + style.label, style) for style in styles.values()]
 
 
 def _chosen_variant(variants: pl.Series) -> str:

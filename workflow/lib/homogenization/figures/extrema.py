@@ -18,12 +18,12 @@ from homogenization.figures.grammar import (
     Panels,
     draw_lines,
     handle,
-    handles_of,
     mark_empty,
     range_with_zero,
 )
 from homogenization.figures.shown import Shown, Tables, required, rows_of
 from homogenization.figures.style import (
+    ADDED,
     DARK,
     EXTREMA,
     FINE,
@@ -31,7 +31,7 @@ from homogenization.figures.style import (
     GREY,
     LIGHT,
     OPEN,
-    QUANTITIES,
+    SHARE_STYLES,
     STRONG,
     ZERO,
     LineStyle,
@@ -43,19 +43,6 @@ from homogenization.names.variants import ORIGINAL
 
 _CELLS = (("max_explainable_variance", "raw"), ("cosine_anisotropy", "all_tokens"))
 _BARE = {"raw": "raw_without_first", "all_tokens": "without_first"}
-_ADDED = {
-    "attention_addition": "attention added",
-    "feed_forward_addition": "feed-forward network added",
-    "addition": "both added",
-    "norm_1": "first norm",
-    "norm_2": "second norm",
-}
-_SHARES = {
-    "first_token_energy_share": "first token's share of the energy",
-    "first_token_attention_share": "first token's share of the attention",
-    "positional_mass": "attention that follows from position",
-    "massive_tokens": "reviews with another massive token",
-}
 _CURVE, _WITHOUT_FIRST = LineStyle(DARK), LineStyle(GREY, (0, (4, 2)))
 _OF_SHARES = "shares"
 _FEW = 12  # blocks, each of which has a marker
@@ -78,7 +65,7 @@ def extrema(tables: Tables, shown: Shown) -> Figure:
             _draw_curve(panels.axes[f"{metric} {view}", model], of_model.filter(metric=metric), view, of_cell)
             if f"{metric} {view} blocks" in rows:
                 axes = panels.axes[f"{metric} {view} blocks", model]
-                _draw_quantities(axes, there.filter("in_stream", metric=metric, view=view), _ADDED)
+                _draw_quantities(axes, there.filter("in_stream", metric=metric, view=view), ADDED)
                 if axes.lines:
                     axes.axhline(0, **ZERO, label="zero")
                     drawn = np.concatenate([line.get_ydata() for line in axes.lines])
@@ -86,7 +73,7 @@ def extrema(tables: Tables, shown: Shown) -> Figure:
                 _mark(axes, of_cell)
         if _OF_SHARES in rows:
             axes = panels.axes[_OF_SHARES, model]
-            _draw_quantities(axes, there.filter(pl.col("metric").is_null()), _SHARES)
+            _draw_quantities(axes, there.filter(pl.col("metric").is_null()), SHARE_STYLES)
             _mark(axes, found.filter(metric=cells[0][0], view=cells[0][1]))
             axes.set_ylim(-0.03, 1.03)
     panels.depth_axis()
@@ -111,7 +98,7 @@ def _rows(
         rows[f"{metric} {view}"] = (view_label(view), title)
         if not blocks.filter("in_stream", metric=metric, view=view).is_empty():
             rows[f"{metric} {view} blocks"] = ("what a block adds", f"change of {title[0].lower()}{title[1:]}")
-    if blocks["quantity"].is_in(list(_SHARES)).any():
+    if blocks["quantity"].is_in(list(SHARE_STYLES)).any():
         rows[_OF_SHARES] = ("shares", "share")
     return rows
 
@@ -132,10 +119,9 @@ def _draw_curve(axes: Axes, table: pl.DataFrame, view: str, extrema: pl.DataFram
     axes.margins(y=0.14)
 
 
-def _draw_quantities(axes: Axes, table: pl.DataFrame, labels: dict[str, str]) -> None:
+def _draw_quantities(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
     """A line for each quantity that is there."""
     few = table.group_by("quantity").len()["len"].max() or 0
-    styles = {name: QUANTITIES[name] for name in labels}
     draw_lines(axes, table, styles, y=MEAN[:1], hue="quantity", lw=STRONG, ms=3, marker="o" if few <= _FEW else "")
     if not axes.lines:
         mark_empty(axes, "not computed")
@@ -148,14 +134,14 @@ def _mark(axes: Axes, extrema: pl.DataFrame) -> None:
 
 
 def _handles(extrema: pl.DataFrame, blocks: pl.DataFrame, rows: dict[str, tuple[str, str]]) -> list[Artist]:
-    kinds = {kind: style for kind, style in EXTREMA.items() if (extrema["kind"] == kind).any()}
+    kinds = [style for kind, style in EXTREMA.items() if (extrema["kind"] == kind).any()]
     present = set(blocks.filter(pl.col("in_stream").fill_null(True))["quantity"])
-    quantities = (_ADDED if any(row.endswith(" blocks") for row in rows) else {}) | _SHARES
+    quantities = (ADDED if any(row.endswith(" blocks") for row in rows) else {}) | SHARE_STYLES
     return [
         handle("mean over reviews", _CURVE),
         handle("without the first token", _WITHOUT_FIRST, lw=LIGHT),
-        *handles_of([(kind, kind) for kind in kinds], kinds, ms=7),
-        *handles_of([(name, label) for name, label in quantities.items() if name in present], QUANTITIES, lw=STRONG),
+        *(handle(style.label, style, ms=7) for style in kinds),
+        *(handle(style.label, style, lw=STRONG) for name, style in quantities.items() if name in present),
     ]
 
 

@@ -103,22 +103,25 @@ class Panels:
                         # it takes room unless the place is empty anyway
                         _label_row(axes, textwrap.fill(row_label, int(height * 11)), len(block) == width)
 
-    def parts(self, table: pl.DataFrame) -> Iterator[tuple[tuple[Any, Any], Axes, pl.DataFrame]]:
-        """Each panel by its row and column, with its rows of `table`, which may lack the column of a facet."""
+    def parts(self, table: pl.DataFrame, empty: str = "") -> Iterator[tuple[tuple[Any, Any], Axes, pl.DataFrame]]:
+        """Each panel by its row and column, with its rows of `table`, which may lack the column of a facet.
+
+        Where `empty` is given, a panel without rows says it, and is left out.
+        """
         for place, axes in self.axes.items():
             own = {}
             for columns, value in zip((self._row, self._column), place, strict=True):
                 told = {columns: value} if isinstance(columns, str) else dict(zip(columns, value, strict=True))
                 own |= {column: one for column, one in told.items() if column in table.columns}
-            yield place, axes, table.filter(**own)
-
-    def of(self, table: pl.DataFrame) -> Iterator[tuple[Axes, pl.DataFrame]]:
-        """Each panel with its rows of `table` (`parts`)."""
-        return ((axes, rows) for _, axes, rows in self.parts(table))
+            rows = table.filter(**own)
+            if empty and rows.is_empty():
+                mark_empty(axes, empty)
+            else:
+                yield place, axes, rows
 
     def lines(self, table: pl.DataFrame, styles: Mapping[str, LineStyle], **look: Any) -> None:
         """Draw the lines of `table` in their panels, as `draw_lines` does."""
-        for axes, rows in self.of(table):
+        for _, axes, rows in self.parts(table):
             draw_lines(axes, rows, styles, **look)
 
     def zero(self) -> None:

@@ -20,7 +20,6 @@ from homogenization.figures.grammar import (
     draw_lines,
     handle,
     handles_of,
-    mark_empty,
     marker_handle,
     spans_decades,
     views_present,
@@ -71,7 +70,7 @@ def metric(tables: Tables, shown: Shown) -> Figure:
     panels = Panels(("model", shown.models), ("view", [(view, view_label(view)) for view in views]))
     panels.lines(stream, behind, y=MEAN[:1], **THIN)
     panels.lines(stream, front)
-    for axes, rows in panels.of(final_norm):
+    for _, axes, rows in panels.parts(final_norm):
         draw_final_norm(axes, rows, front)
     panels.depth_axis(0 if final_norm.is_empty() else len(front))
     panels.fit(table, logarithmic=[view for view in views if spans_decades(table.filter(view=view))])
@@ -98,16 +97,15 @@ def mauve(tables: Tables, shown: Shown) -> Figure:
     null = rows_of(tables["mauve"], shown, kind="null").filter(pl.col("mean").is_finite()).group_by("model", "depth")
     null = null.agg(pl.col("low").min(), pl.col("mean").mean(), pl.col("high").max()).sort("depth")
     panels = Panels(("model", shown.models), height=3.2, share_y=True)
-    for axes, rows in panels.of(null):
+    for _, axes, rows in panels.parts(null):
         if not rows.is_empty():
             axes.fill_between(rows["depth"], rows["low"], rows["high"], **_NULL_OF_MAUVE)
             axes.plot(rows["depth"], rows["mean"], color=GREY, ls=":", lw=STRONG, label="null")
     panels.lines(consecutive, styles, y=("mean", "low", "high"))
     panels.depth_axis()
-    for axes, rows in panels.of(consecutive):
+    panels.fit(consecutive)
+    for axes in panels.axes.values():
         axes.set_ylim(-0.02, 1.02)
-        if not rows["mean"].is_finite().any():
-            mark_empty(axes)
     panels.label(DEPTH_LABEL, "MAUVE against the layer before")
     handles, about_null = handles_of(shown.variants, styles), "The table holds no split-half null."
     if len(null):
@@ -137,11 +135,8 @@ def cosine_histogram(tables: Tables, shown: Shown) -> Figure:
     reviews = accepted(table, shown.variants, shown.min_reviews)
     styles = variant_styles(shown.variants, set(reviews.table["variant"]))
     panels = Panels(("model", shown.models), height=5.2)
-    for axes, rows in panels.of(reviews.table.filter(pl.col("density").is_finite())):
-        if rows.is_empty():
-            mark_empty(axes)
-        else:
-            _draw_ridges(axes, rows, styles)
+    for _, axes, rows in panels.parts(reviews.table.filter(pl.col("density").is_finite()), "no values"):
+        _draw_ridges(axes, rows, styles)
     panels.label("Cosine of two token vectors", "Layer (relative depth)")
     note = (
         "Each curve: the histogram of the cosines of all pairs of a review's tokens (the first included), the mean "
@@ -218,7 +213,7 @@ def first_token(tables: Tables, shown: Shown) -> Figure:
     panels = Panels(("model", shown.models), ("row", rows))
     panels.lines(drawn.filter(pl.col("metric") != _OTHER_NORM), styles)
     panels.lines(drawn.filter(metric=_OTHER_NORM), styles, **THIN)
-    for axes, of_model in panels.of(_uniform_share(table).with_columns(row=pl.lit("attention"))):
+    for _, axes, of_model in panels.parts(_uniform_share(table).with_columns(row=pl.lit("attention"))):
         if not of_model.is_empty():
             axes.plot(of_model["depth"], of_model["uniform"], **REFERENCE, label="uniform")
     panels.depth_axis()
@@ -300,7 +295,7 @@ def training(tables: Tables, shown: Shown) -> Figure:
     """Losses while models are trained: a panel for each arm, a line for each seed."""
     table = required(tables["training"], shown, "arms", of=("arm",), told="arm")
     panels = Panels(("arm", named_in(shown.arms, table["arm"])), height=2.6, share_y=True)
-    for axes, rows in panels.of(table):
+    for _, axes, rows in panels.parts(table):
         _draw_losses(axes, rows)
     panels.label("steps", "loss of the next token (nats)")
     handles = [

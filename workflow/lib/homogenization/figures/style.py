@@ -35,15 +35,15 @@ COLOURS = {  # what templates of pages call them
 
 QUARTERS = ("#6db290", "#44948f", "#24768b", "#215584")  # of the depth; seaborn's palette "crest"
 DICTIONARY = {  # patterns of positional attention, from the one nearest to the query outwards
-    "self": "#08306b",
-    "previous": "#2171b5",
-    "next": "#807dba",
-    "recency_2": "#4292c6",
-    "recency_8": "#6baed6",
-    "recency_32": "#9ecae1",
-    "second": "#fdae6b",
-    "first": "#d94801",
-    "uniform": GRID,
+    "self": ("#08306b", "itself"),
+    "previous": ("#2171b5", "token before"),
+    "next": ("#807dba", "token after"),
+    "recency_2": ("#4292c6", "recency, half-life 2"),
+    "recency_8": ("#6baed6", "half-life 8"),
+    "recency_32": ("#9ecae1", "half-life 32"),
+    "second": ("#fdae6b", "second token"),
+    "first": ("#d94801", "first token"),
+    "uniform": (GRID, "uniform (content)"),
 }
 DEPTHS, SHARES = "viridis_r", "YlGnBu"  # colour maps
 
@@ -58,12 +58,16 @@ DASHED, DOTTED, DASH_DOTTED, LONG_DASHED = (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (
 
 
 class LineStyle(NamedTuple):
-    """How a variant, a pattern of attention or a quantity is drawn in every figure; a control is grey or open."""
+    """How a variant, a pattern of attention or a quantity is drawn in every figure; a control is grey or open.
+
+    The label is that of the legend, for names that the configuration does not label.
+    """
 
     colour: str
     dashes: Any = "-"
     marker: str = ""
     control: bool = False
+    label: str = ""
 
 
 PLAIN_LINE = LineStyle(DARK)
@@ -79,35 +83,47 @@ _FURTHER_VARIANTS = (
     (LONG_DASHED, (0, (3, 1, 1, 1, 1, 1)), (0, (4, 3)), (0, (1, 2.5))),
     ("v", "P", "X", "<", ">", "*", "p"),
 )
-_PLACES = ("first", "second", "ends", "recency", "self", "template")  # patterns with a style of their own
+_PLACES = {  # patterns with a style of their own -> their labels
+    "first": "first token",
+    "second": "second token",
+    "ends": "first and last token",
+    "recency": "recent tokens",
+    "self": "itself",
+    "template": "by position (template)",
+}
 _PATTERNS = (
     (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY),
     ("-", DASHED, DOTTED, DASH_DOTTED, LONG_DASHED, (0, (3, 1, 1, 1))),
     ("o", "s", "^", "D", "v", "P"),
 )
 _CONTROLS = {
-    "removed": LineStyle(DARK, (0, (4, 2)), "x", True),
-    "uniform": LineStyle(CONTROL, "-", "+", True),
-    "scattered": LineStyle(CONTROL, (0, (1, 1.5)), "1", True),
-    "permuted": LineStyle(EDGE, (0, (6, 2, 1, 2)), "2", True),
-    "permuted_template": LineStyle(CONTROL, (0, (4, 2)), "x", True),
+    "removed": LineStyle(DARK, (0, (4, 2)), "x", True, "nowhere (removed)"),
+    "uniform": LineStyle(CONTROL, "-", "+", True, "all tokens alike"),
+    "scattered": LineStyle(CONTROL, (0, (1, 1.5)), "1", True, "a scattered token"),
+    "permuted": LineStyle(EDGE, (0, (6, 2, 1, 2)), "2", True, "permuted"),
+    "permuted_template": LineStyle(CONTROL, (0, (4, 2)), "x", True, "template, permuted"),
 }
-QUANTITIES = {  # what a block adds, and shares
-    "attention_addition": LineStyle(BLUE),
-    "feed_forward_addition": LineStyle(ORANGE, DASHED),
-    "addition": LineStyle(GREEN),
-    "norm_1": LineStyle(SILVER, DOTTED),
-    "norm_2": LineStyle(EDGE, DASH_DOTTED),
-    "first_token_energy_share": LineStyle(BROWN),
-    "first_token_attention_share": LineStyle(PURPLE, DASHED),
-    "positional_mass": LineStyle(GREEN, DASH_DOTTED),
-    "massive_tokens": LineStyle(EDGE, DOTTED),
+ADDED = {  # what a block adds
+    "attention_addition": LineStyle(BLUE, label="attention added"),
+    "feed_forward_addition": LineStyle(ORANGE, DASHED, label="feed-forward network added"),
+    "addition": LineStyle(GREEN, label="both added"),
+    "norm_1": LineStyle(SILVER, DOTTED, label="first norm"),
+    "norm_2": LineStyle(EDGE, DASH_DOTTED, label="second norm"),
 }
-EXTREMA = {"peak": LineStyle(VERMILION, "", "^"), "trough": LineStyle(BLUE, "", "v")}
+SHARE_STYLES = {
+    "first_token_energy_share": LineStyle(BROWN, label="first token's share of the energy"),
+    "first_token_attention_share": LineStyle(PURPLE, DASHED, label="first token's share of the attention"),
+    "positional_mass": LineStyle(GREEN, DASH_DOTTED, label="attention that follows from position"),
+    "massive_tokens": LineStyle(EDGE, DOTTED, label="reviews with another massive token"),
+}
+EXTREMA = {
+    "peak": LineStyle(VERMILION, "", "^", label="peak"),
+    "trough": LineStyle(BLUE, "", "v", label="trough"),
+}
 CONDITIONS = {
-    "masked": LineStyle(BLUE, "-", "o"),
-    "clipped": LineStyle(VERMILION, "-", "o"),
-    "positions": LineStyle(GREEN, "-", "o"),
+    "masked": LineStyle(BLUE, "-", "o", label="key masked"),
+    "clipped": LineStyle(VERMILION, "-", "o", label="sink clipped"),
+    "positions": LineStyle(GREEN, "-", "o", label="other positions"),
 }
 OTHER_CONDITIONS = tuple(map(LineStyle, (BROWN, YELLOW, SILVER, SKY, PINK), "-----", "*Xh<>"))
 PLACEBO_MARKERS = ("s", "D", "^", "v", "o", "P")
@@ -131,7 +147,8 @@ def pattern_styles(patterns: Iterable[str]) -> dict[str, LineStyle]:
     present = set(patterns)
     order = (*_PLACES, *sorted(present - set(_PLACES) - set(_CONTROLS)))
     styles = {name: _nth(_PATTERNS, place) for place, name in enumerate(order)} | _CONTROLS
-    return {name: style for name, style in styles.items() if name in present}
+    labels = {name: style.label or _PLACES.get(name, name.replace("_", " ")) for name, style in styles.items()}
+    return {name: style._replace(label=labels[name]) for name, style in styles.items() if name in present}
 
 
 def _nth(looks: Iterable[Sequence[Any]], place: int) -> LineStyle:

@@ -94,10 +94,7 @@ def placement(tables: Tables, shown: Shown) -> Figure:
     styles = variant_styles(shown.variants)
     moved = [pair for pair in shown.variants if pair[0] != ORIGINAL]
     panels = Panels(("variant", moved), height=3.0, share_y=True)
-    for (_, name), axes, rows in panels.parts(table.drop_nulls(["original_position", "position"])):
-        if rows.is_empty():
-            mark_empty(axes, "no key phrases")
-            continue
+    for (_, name), axes, rows in panels.parts(table.drop_nulls(["original_position", "position"]), "no key phrases"):
         before, after = (_shares(rows[column].to_numpy()) for column in ("original_position", "position"))
         axes.bar(_PLACES, before, width=0.9, color=EMPTY, label="before")
         axes.bar(_PLACES, after, width=0.42, color=styles[name].colour, label="after")
@@ -155,7 +152,7 @@ def balance(tables: Tables, shown: Shown) -> Figure:
     variants = named_in(shown.variants, table["variant"])
     panels = Panels(("variant", variants), height=height, most_columns=3, share_y=True)
     limit = _end_of_axis(table["smd"], shown.max_imbalance)
-    for axes, rows in panels.of(table):
+    for _, axes, rows in panels.parts(table):
         _set_axes(axes, covariates, shown.max_imbalance, limit)
         if not rows["smd"].is_not_nan().any():
             mark_empty(axes, "too few reviews")
