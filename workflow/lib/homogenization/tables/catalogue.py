@@ -179,7 +179,7 @@ _ENTRIES = (
         module="tables.audit",
         files=(File("audit.csv", "sound sentences"),),
         inputs=lambda study: {
-            "variants": _over_variants("variants", study.audited_variants, study),
+            "variants": over_variants("variants", study.audited_variants, study),
             "ratings": study.audit.ratings,
         },
         when=lambda study: study.audit.ratings,
