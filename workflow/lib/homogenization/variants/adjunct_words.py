@@ -46,7 +46,9 @@ CONJUNCTIONS = _words("after although because before if once since though unless
 #: Those, and prepositions, before which a comma stands at the end of a sentence.
 CONCESSIVE = _words("although despite like though unlike")
 #: Words of an event, before which a clause with "when" is no condition.
-EVENTS = _words("about just only then was were")
+EVENTS = _words("about first just last only then was were")
+#: Verbs of a clause with "if" that comments on what is said, and is no condition of it.
+COMMENTS = _words("believe guess guessed know mean seen see think thinks wonder wondering")
 #: Verbs of which a clause with "if" or "when" may be the object.
 ASKING = _words(
     "ask asked care cared cares decide explain forget hate hated is knew know known knows like liked love loved "
@@ -95,9 +97,9 @@ ADVERBS = _words(
 DISCOURSE = _phrases(
     "after all|all in all|as a matter of fact|as a result|as usual|at best|at least|at the very least|"
     "by comparison|by the way|either way|for example|for instance|for me|for my money|for once|"
-    "for some reason|for the most part|in addition|in comparison|in conclusion|in contrast|in fact|"
+    "for some reason|for the most part|in fact|"
     "in general|in my humble opinion|in my opinion|in my view|in other words|in particular|in reality|"
-    "in retrospect|in short|in that case|in the end|in theory|in this case|in turn|of course|"
+    "in retrospect|in short|in that case|in the end|in theory|in this case|of course|"
     "on the other hand|on the plus side|on the whole|to be fair|to be honest|to be sure|to me|"
     "to my surprise|to say the least|without a doubt|without question"
 )

@@ -167,7 +167,9 @@ class MainClause:
         if dep == "prep":
             return "adjunct" if number == first < last and self._is_phrase(number, last, place) else None
         if dep == "npadvmod":
-            return "adjunct" if self.words[number] in lexicon.TIMES and first < last else None
+            is_time = self.words[number] in lexicon.TIMES and first < last
+            stands_alone = not first or self.tokens[first - 1].pos not in ("ADV", "NOUN", "PROPN") or place == "front"
+            return "adjunct" if is_time and stands_alone else None
         return "adverb" if dep == "advmod" and first == last and self.words[number] in lexicon.ADVERBS else None
 
     def _is_clause(self, verb: int, first: int, last: int, place: str) -> bool:
@@ -186,11 +188,15 @@ class MainClause:
             return False
         if not lexicon.ANSWERS.isdisjoint(main):
             return False
+        if "which" in self.words[first:last] or (conjunction == "if" and self.words[verb] in lexicon.COMMENTS):
+            return False
         if place == "front":
             return self.words[last] != "then"
         asked = conjunction in ("if", "when") and self.words[self.tokens[verb].head] in lexicon.ASKING
         denied = conjunction == "because" and not lexicon.NEGATIONS.isdisjoint(main)
         denied |= conjunction == "if" and "wonder" in main
+        # of a noun ("the scene when"), and not of the verb
+        denied |= conjunction == "when" and self.tokens[first - 1].pos in ("NOUN", "PROPN", "NUM", "PART")
         is_event = conjunction in ("when", "since") and not (lexicon.EVENTS | lexicon.TIMES).isdisjoint(main)
         return not denied and not is_event and (not asked or self._is_completed(self.tokens[verb].head, first))
 
@@ -207,9 +213,10 @@ class MainClause:
         inside = range(number + 1, last + 1)
         main = [word for at, word in enumerate(self.words) if not number <= at <= last]
         if place == "front":
-            is_plain = preposition in lexicon.FREE_PREPOSITIONS or has_gerund or not lexicon.TIMES.isdisjoint(objects)
-            follows = any(self.tokens[n].dep == "prep" for n in range(max(self.verb, last), len(self.tokens)))
-            return preposition not in lexicon.BOUND_PREPOSITIONS and (is_plain or (bool(objects) and not follows))
+            is_time = preposition in lexicon.TIME_PREPOSITIONS and not lexicon.TIMES.isdisjoint(objects)
+            is_place = preposition in lexicon.PLACE_PREPOSITIONS and not lexicon.PLACES.isdisjoint(objects)
+            by_gerund = has_gerund and preposition in lexicon.GERUND_PREPOSITIONS
+            return preposition in lexicon.FREE_PREPOSITIONS or is_time or is_place or by_gerund
         heavy = self._has(("relcl", "acl", "conj", "ccomp"), inside)
         if heavy or "never" in main or not lexicon.DEGREES.isdisjoint(main) or not self._is_completed(verb, number):
             return False
@@ -268,11 +275,21 @@ class MainClause:
         lacks = self.words[self.verb] in lexicon.COPULAS
         if lacks and not self._has({*_COMPLEMENTS, "prep"}, (n for n in self._children(self.verb) if n in outside)):
             return False
+        if rest[-1] == self.verb or self._is_title(rest[0]):
+            return False
         subjects = self._subjects(self.verb)
         if not subjects:
             return rest[0] == self.verb or self.words[rest[0]] in lexicon.BEFORE_IMPERATIVES
         span = self.sentence.subtrees[subjects[0]]
         return span is not None and span[0] <= rest[0] <= span[1]
+
+    def _is_title(self, number: int) -> bool:
+        """Whether a word has a capital that it may keep or lose: of a title, or of no name that the parse knows."""
+        text, token = self.sentence.text, self.tokens[number]
+        following = self.tokens[number + 1 : number + 2]
+        before_capital = any(text[other.start].isupper() for other in following) and token.pos not in ("PROPN", "NOUN")
+        is_unknown = token.pos == "PROPN" and token.name is None and not any(t.pos == "PROPN" for t in following)
+        return text[token.start].isupper() and self.words[number] != "i" and (before_capital or is_unknown)
 
     def _keeps_reference(self, adjunct: Adjunct, outside: list[int]) -> bool:
         """Whether no pronoun would come before what it may refer to.
@@ -285,8 +302,11 @@ class MainClause:
             named = ("NOUN", "PROPN", "PRON", "DET")
             names = any(self.tokens[n].pos in named and self.words[n] not in lexicon.SPEAKERS for n in inside)
             return not names or not any(self._refers(n) for n in outside)
-        subjects = [self.words[n] for n in self._subjects(self.verb)]
-        return all(self.words[n] in subjects for n in inside if self._refers(n))
+        subjects = self._subjects(self.verb)
+        of_main = [self.words[n] for n in subjects]
+        if adjunct.construction == "clause" and not {"it", "this", "that", "which", "they"}.isdisjoint(of_main):
+            return False
+        return all(self.words[n] in of_main for n in inside if self._refers(n))
 
     def _refers(self, number: int) -> bool:
         """Whether a token is a pronoun, and not the determiner of a noun."""
