@@ -67,7 +67,7 @@ def test_height_and_depth_are_those_of_its_layer(planted):
 
 def test_what_remains_is_that_of_the_table_and_of_the_curve(planted):
     found = found_in(planted, extremum=peak(of="remains"), above=0)
-    row = planted.tables.extrema.filter(view="raw", kind="peak").row(0, named=True)
+    row = planted.extrema.filter(view="raw", kind="peak").row(0, named=True)
     assert found["estimate"] == pytest.approx(row["remains"])
     assert found["ci_low"] < REMAINING < found["ci_high"]
     bare, raw = ((rows[:, PEAK] - rows[:, TROUGH]).mean() for rows in (BARE, RAW))

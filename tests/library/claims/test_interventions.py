@@ -38,7 +38,7 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
     effects, damage = {"first": 0.2, "uniform": 0.1, "removed": -0.1}, {"first": 0.5, "uniform": 1.0, "removed": 0.1}
     evidence = evidence_with(*curves(effects, damage, N, 0.4), size=2.0)
     names = {"against": compared.get("minus", "untouched"), "at": compared.get("at", "strength")}
-    row = evidence.tables.interventions.filter(pattern="first", strength=0.2, **names).row(0, named=True)
+    row = evidence.interventions.filter(pattern="first", strength=0.2, **names).row(0, named=True)
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
     for column in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t", "relative_effect", "n_reviews"):
         assert found[column] == pytest.approx(row[column]), column
@@ -81,7 +81,7 @@ def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
     found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
     assert (found["n_reviews"], found["reason"].split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
     compared = {"pattern": "first", "strength": 0.2, "against": "uniform", "at": "kl"}
-    row = evidence.tables.interventions.filter(**compared).row(0, named=True)
+    row = evidence.interventions.filter(**compared).row(0, named=True)
     assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
 
 

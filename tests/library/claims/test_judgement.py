@@ -303,11 +303,9 @@ class TestTables:
         assert (similar["n_reviews"], similar["estimate"]) == (N_REVIEWS, pytest.approx(self.f1.mean()))
 
     def test_order_of_rows_models_and_claims_does_not_matter(self):
-        tables = self.evidence.tables
-        metrics, similarity = (
-            table.sample(fraction=1, shuffle=True, seed=0) for table in (tables.metrics, tables.similarity)
-        )
-        shuffled = replace(self.evidence, tables=replace(tables, metrics=metrics, similarity=similarity))
+        tables = {name: getattr(self.evidence, name) for name in ("metrics", "similarity")}
+        mixed = {name: table.sample(fraction=1, shuffle=True, seed=0) for name, table in tables.items()}
+        shuffled = replace(self.evidence, **mixed)
         table = judged(self.claims, self.evidence, ["a", "b"])
         again = pl.concat([judged([claim], shuffled, ["b", "a"]) for claim in self.claims])
         assert again.sort("claim", "model").equals(table.sort("claim", "model"))
@@ -345,14 +343,13 @@ class TestTables:
     @pytest.mark.parametrize("apart", [True, False])
     def test_the_script_writes_all(self, tmp_path, apart):
         components = component_rows({"attention": noise(3) + 1, "norm_1": noise(4)}, model="a") if apart else None
-        tables = replace(self.evidence.tables, components=components)
-        evidence = replace(self.evidence, tables=tables)
+        evidence = replace(self.evidence, components=components)
         paths = {}
         for name in ("metrics", "similarity", "components", "contrasts", "depth"):
             paths[name] = []
-            if getattr(tables, name) is not None:
+            if getattr(evidence, name) is not None:
                 paths[name] = str(tmp_path / f"{name}.parquet")
-                write_table(getattr(tables, name), paths[name])
+                write_table(getattr(evidence, name), paths[name])
         claims = [*self.claims, claim_of("lead", component={"metric": "cosine_anisotropy", "largest": ["attention"]})]
         run_tabulate(
             tmp_path,
@@ -361,7 +358,7 @@ class TestTables:
             [tmp_path / f"{name}.csv" for name in ("claims", "verdicts", "answers")],
             claims=claims,
             models=["a", "b"],
-            variants=evidence.settings.variants,
+            variants=evidence.variants,
             controls={},
             n_reviews=N_REVIEWS,
             min_reviews=MIN_REVIEWS,

@@ -34,11 +34,11 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         UnavailableError: the study has no such intervention, condition or control, the control is none in this model,
             too few reviews have a value, or the control's KL does not reach that of the condition.
     """
-    if evidence.tables.interventions is None:
+    if evidence.interventions is None:
         raise UnavailableError("the study changes no attention")
     metric, view, variant, layers = (claim[name] for name in ("metric", "view", "variant", "layers"))
     rows = narrowed(
-        evidence.tables.interventions.filter(model=model),
+        evidence.interventions.filter(model=model),
         ("variant", variant, f"the study does not change this model's attention on the variant '{variant}'"),
         ("metric", metric, f"the study has no {metric} of runs whose attention was changed"),
         ("view", view, f"the study has no view '{view}' of {metric} of these runs"),
