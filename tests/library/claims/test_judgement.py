@@ -371,5 +371,5 @@ class TestTables:
         verdicts = pl.read_csv(tmp_path / "verdicts.csv", infer_schema=False)
         assert verdicts.equals(verdicts_table(expected, ["a", "b"]))
         answers = pl.read_csv(tmp_path / "answers.csv")
-        assert answers.equals(answers_table(expected, ["a", "b"], {}, {}, words_of("claims")))
+        assert answers.equals(answers_table(expected, ["a", "b"], {}, words_of("claims")))
         assert "lead" in (tmp_path / "log").read_text()

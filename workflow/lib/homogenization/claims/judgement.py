@@ -11,7 +11,6 @@ import polars as pl
 
 from homogenization.claims.answers import ANSWERS_SCHEMA, answers_table
 from homogenization.claims.evidence import SIZE, Evidence, Found
-from homogenization.claims.statistics.intervention import dose_in_words
 from homogenization.claims.terms import Claim, UnavailableError
 from homogenization.claims.verdicts import criterion_in_words, verdicts_table
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
@@ -200,9 +199,8 @@ def _test(claim: Claim, found: Found, resampling: Resampling) -> dict[str, float
 def _verdict(claim: Claim, found: Found, resampling: Resampling) -> dict[str, Any]:
     """The columns verdict, fragile, why_fragile, p_decides, and those of the reviews whose first token stays."""
     p = found["p_max_t"] if _of_nothing(claim) and np.isfinite(found["p_max_t"]) else None
-    by_interval, judged = (_judged(claim, found, "estimate", resampling, p=p) for p in (None, p))
-    if judged == NEGLIGIBLE and found["unit"] == REVIEWS and found["n_reviews"] < FEWEST_NEGLIGIBLE:
-        by_interval = judged = UNDECIDED
+    few = found["unit"] == REVIEWS and found["n_reviews"] < FEWEST_NEGLIGIBLE
+    by_interval, judged = (_judged(claim, found, "estimate", resampling, p=p, few=few) for p in (None, p))
     reasons = []
     for name in CHECKS:
         by_check = _judged(claim, found, name, resampling) if name in found else judged
@@ -220,7 +218,9 @@ def _verdict(claim: Claim, found: Found, resampling: Resampling) -> dict[str, An
     }
 
 
-def _judged(claim: Claim, found: Found, name: str, resampling: Resampling, *, p: float | None = None) -> str:
+def _judged(
+    claim: Claim, found: Found, name: str, resampling: Resampling, *, p: float | None = None, few: bool = False
+) -> str:
     """The verdict by an interval, or by p: on the claimed side, on the other, within the margin, or none of these.
 
     A correlation also has to be stronger than without the first token.
@@ -228,7 +228,7 @@ def _judged(claim: Claim, found: Found, name: str, resampling: Resampling, *, p:
     low, high = ends(found, name)
     if _of_nothing(claim):
         margin = margin_of(resampling.margin, found["depth_range"], found["review_sd"])
-        side = str(verdict((found[name], low, high), margin, p, 1 - resampling.confidence))
+        side = str(verdict((found[name], low, high), margin, p, 1 - resampling.confidence, few))
         if side == NEGLIGIBLE:
             return side
         claimed, other = (HIGHER, LOWER) if "above" in claim else (LOWER, HIGHER)
@@ -259,9 +259,8 @@ def tabulate(
     evidence = Evidence(resampling=Resampling(**resampling), **given)
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "p_max_t"))
-    doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}
     compared = dict.fromkeys(claim["variant"] for claim in claims if claim["statistic"] == "contrast")
     least = evidence.min_reviews
     unchanged = unchanged_variants(evidence.similarity, list(compared), least)
-    answers = answers_table(judged, models, controls, doses, words, unchanged=unchanged, min_reviews=least)
+    answers = answers_table(judged, models, controls, words, unchanged=unchanged, min_reviews=least)
     return judged, verdicts_table(judged, models), answers

@@ -83,11 +83,10 @@ def _same_first(claim: Claim, found: Found, model: str, evidence: Evidence, diff
         return {}
     kept = difference.filter(pl.col("review_id").is_in(stay), pl.col("value").is_not_nan())
     same = {"n_same_first": len(kept)}
-    if len(kept) < found["n_reviews"]:
-        if len(kept) < max(evidence.min_reviews, 1):
-            return same
-        found = evidence.mean(kept)
-    return same | ends_of("same_first", [found[name] for name in INTERVAL])
+    if len(kept) < min(found["n_reviews"], max(evidence.min_reviews, 1)):
+        return same
+    of_kept = evidence.mean(kept)
+    return same | ends_of("same_first", [of_kept[name] for name in INTERVAL])
 
 
 def _of_condition(claim: Claim, rows: pl.DataFrame, model: str, evidence: Evidence) -> Found:
