@@ -9,22 +9,24 @@ import polars as pl
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.names.verdicts import CONTRADICTED, SUPPORTED
+from homogenization.statistics.layers import pools_as_reviews
 from homogenization.tables.regions import at_layers
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, pl.DataFrame]
-# statistics whose numbers stand in claims.csv alone; of pooled tokens, those of levels, peaks and contrasts do as well
+# statistics whose numbers stand in claims.csv alone; contrasts of pooled tokens do as well
 OF_CLAIMS_ALONE = {"component", "consequence"}
 _CHANGES = {"slope": "slope", "steepest": "steepest", "input": "net_change", "first block": "net_change_after_first"}
 _SAME = ("ci_low", "ci_high", "p_value", "p_max_t", "robust", "robust_low", "kept", "kept_high", "relative_effect")
-_READ = ("contrasts", "depth", "summary", "interventions", "extrema", "first_token", "arms", "acceptance")
+_READ = ("contrasts", "depth", "summary", "interventions", "extrema", "first_token", "arms", "pooled")
 
 
 def rows_of_claims(study: Any, folder: Path) -> int:
     """Compare the claims of a finished study with the tables in `folder`; the number of rows found."""
     claims = pl.read_csv(folder / "claims.csv", schema_overrides=CLAIMS_SCHEMA)
-    tables = {name: pl.read_parquet(path) for name in _READ if (path := folder / f"{name}.parquet").exists()}
-    tables |= {name: pl.read_csv(path) for name in _READ if (path := folder / f"{name}.csv").exists()} | tables
+    paths = {name: folder / f"{name}.parquet" for name in _READ}
+    tables = {name: pl.read_parquet(path) for name, path in paths.items() if path.exists()}
+    tables["acceptance"] = pl.read_csv(folder / "acceptance.csv")
     return assert_one_estimate_and_one_verdict(study.judged_claims, claims, tables)
 
 
@@ -82,7 +84,8 @@ def _place(claim: Row) -> tuple[str, Row] | None:
 def _estimate_of_rows(claim: Row, row: Row, tables: Tables) -> float | None:
     """The number of a claim by the rows of several layers, or by a column of another name; None where none has it."""
     statistic, cell = claim["statistic"], {name: claim.get(name) for name in ("variant", "view", "metric")}
-    if claim["convention"] == "thesis" or statistic in OF_CLAIMS_ALONE:
+    pooled = claim["convention"] == "thesis"
+    if statistic in OF_CLAIMS_ALONE or (pooled and statistic == "contrast"):
         return None
     if statistic == "similarity":
         of_all_texts = tables["acceptance"].filter(variant=claim["variant"])["mean_f1"].item()
@@ -101,8 +104,14 @@ def _estimate_of_rows(claim: Row, row: Row, tables: Tables) -> float | None:
         of_arms = tables["arms"].filter(layers, **cell, **keys)
         last = pl.lit(True) if claim["at"] == "loss" else pl.col("step") == (claim["step"] or pl.col("step").max())
         return of_arms.filter(last)["mean"].mean()
-    point = claim.get("point", "residual_stream")
-    means = tables["summary"].filter(layers, pl.col("mean").is_finite(), **cell, model=row["model"], point=point)
+    cell |= {"model": row["model"], "point": claim.get("point", "residual_stream")}
+    if pooled:
+        cell["view"] = "pooled_centred"
+        spread = {"std": pl.std("value").fill_null(0.0), "n_reviews": pl.len()}
+        pools = pools_as_reviews(tables["pooled"]).filter(layers, **cell)
+        means = pools.group_by("depth").agg(mean=pl.mean("value"), **spread)
+    else:
+        means = tables["summary"].filter(layers, pl.col("mean").is_finite(), **cell)
     if statistic == "peak":
         return means.sort("mean")[{"height": "mean", "depth": "depth"}[claim["of"]]][-1]
     if claim["squared"]:
