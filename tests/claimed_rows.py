@@ -9,25 +9,29 @@ import polars as pl
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.names.verdicts import CONTRADICTED, SUPPORTED
+from homogenization.statistics.layers import pools_as_reviews
+from homogenization.tables.regions import at_layers
 
 Row = Mapping[str, Any]
-# statistics whose numbers stand in claims.csv alone
-OF_CLAIMS_ALONE = {"peak", "correlation", "component", "similarity", "arms", "consequence"}
+Tables = Mapping[str, pl.DataFrame]
+# statistics whose numbers stand in claims.csv alone; contrasts of pooled tokens do as well
+OF_CLAIMS_ALONE = {"component", "consequence"}
 _CHANGES = {"slope": "slope", "steepest": "steepest", "input": "net_change", "first block": "net_change_after_first"}
 _SAME = ("ci_low", "ci_high", "p_value", "p_max_t", "robust", "robust_low", "kept", "kept_high", "relative_effect")
+_READ = ("contrasts", "depth", "summary", "interventions", "extrema", "first_token", "arms", "pooled")
 
 
 def rows_of_claims(study: Any, folder: Path) -> int:
     """Compare the claims of a finished study with the tables in `folder`; the number of rows found."""
     claims = pl.read_csv(folder / "claims.csv", schema_overrides=CLAIMS_SCHEMA)
-    tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in ("contrasts", "depth", "summary")}
+    paths = {name: folder / f"{name}.parquet" for name in _READ}
+    tables = {name: pl.read_parquet(path) for name, path in paths.items() if path.exists()}
+    tables["acceptance"] = pl.read_csv(folder / "acceptance.csv")
     return assert_one_estimate_and_one_verdict(study.judged_claims, claims, tables)
 
 
-def assert_one_estimate_and_one_verdict(
-    judged: Sequence[Row], claims: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
-) -> int:
-    """Compare each tested claim with its row; the number of claims that have one.
+def assert_one_estimate_and_one_verdict(judged: Sequence[Row], claims: pl.DataFrame, tables: Tables) -> int:
+    """Compare each tested claim with its row, or with what follows from its rows; the number of claims that have one.
 
     Args:
         judged: the claims as they are configured.
@@ -39,6 +43,9 @@ def assert_one_estimate_and_one_verdict(
     for row in claims.filter(pl.col("verdict") != "not tested").iter_rows(named=True):
         claim = configured[row["claim"]]
         if (place := _place(claim)) is None:
+            if (followed := _estimate_of_rows(claim, row, tables)) is not None:
+                n_found += 1
+                np.testing.assert_allclose(row["estimate"], followed, rtol=1e-9, err_msg=row["claim"])
             continue
         table, keys = place
         cell = {name: claim[name] for name in ("variant", "view", "metric")}
@@ -72,3 +79,42 @@ def _place(claim: Row) -> tuple[str, Row] | None:
     if change := _CHANGES.get(claim.get("since", statistic)):
         return "depth", {"statistic": change}
     return None
+
+
+def _estimate_of_rows(claim: Row, row: Row, tables: Tables) -> float | None:
+    """The number of a claim by the rows of several layers, or by a column of another name; None where none has it."""
+    statistic, cell = claim["statistic"], {name: claim.get(name) for name in ("variant", "view", "metric")}
+    pooled = claim["convention"] == "thesis"
+    if statistic in OF_CLAIMS_ALONE or (pooled and statistic == "contrast"):
+        return None
+    if statistic == "similarity":
+        of_all_texts = tables["acceptance"].filter(variant=claim["variant"])["mean_f1"].item()
+        return of_all_texts if row["share_changed"] == 1 else None
+    if statistic == "extremum":
+        settled = tables["extrema"].filter("settled", **cell, model=row["model"], kind=claim["kind"])
+        return settled.sort("prominence")[claim["of"]][-1]
+    if statistic == "correlation":  # the table has those of one metric with what it knows of the first token
+        if claim["metric"] != "max_explainable_variance" or "first_token" not in tables:
+            return None
+        keys = {"predictor": claim["with_metric"], "view": claim["view"], "variant": claim["variant"]}
+        return tables["first_token"].filter(**keys, scope="reviews", model=row["model"])["pearson"].item()
+    layers = at_layers(claim.get("layers", "all"))
+    if statistic == "arms":
+        keys = {name: claim[name] for name in ("arm", "minus", "at", "point")}
+        of_arms = tables["arms"].filter(layers, **cell, **keys)
+        last = pl.lit(True) if claim["at"] == "loss" else pl.col("step") == (claim["step"] or pl.col("step").max())
+        return of_arms.filter(last)["mean"].mean()
+    cell |= {"model": row["model"], "point": claim.get("point", "residual_stream")}
+    if pooled:
+        cell["view"] = "pooled_centred"
+        spread = {"std": pl.std("value").fill_null(0.0), "n_reviews": pl.len()}
+        pools = pools_as_reviews(tables["pooled"]).filter(layers, **cell)
+        means = pools.group_by("depth").agg(mean=pl.mean("value"), **spread)
+    else:
+        means = tables["summary"].filter(layers, pl.col("mean").is_finite(), **cell)
+    if statistic == "peak":
+        return means.sort("mean")[{"height": "mean", "depth": "depth"}[claim["of"]]][-1]
+    if claim["squared"]:
+        spread = pl.col("std") ** 2 * (pl.col("n_reviews") - 1) / pl.col("n_reviews")
+        means = means.with_columns(mean=pl.col("mean") ** 2 + spread)
+    return means["mean"].mean()

@@ -12,7 +12,7 @@ import polars as pl
 
 from dosed import curves, intervened_rows, template
 from examples import example_table
-from homogenization.claims.evidence import Evidence, Settings, Tables
+from homogenization.claims.evidence import Evidence
 from homogenization.claims.judgement import CLAIMS_SCHEMA, claims_table
 from homogenization.config.study import Study, load_study
 from homogenization.measures.views import VIEWS
@@ -57,19 +57,20 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
         config: the configuration.
         n_changed: of each rewritten variant, how many texts differ from the original.
         effect: how far a variant moves a metric towards likeness, for each letter of its name.
-        branch: tables of `claims.evidence.Tables` besides metrics and similarity.
+        branch: tables of `claims.evidence.Evidence` besides metrics and similarity.
     """
     study = load_study(config | {"corpus": config["corpus"] | {"n_reviews": N_TEXTS, "shard_size": N_TEXTS}})
     metrics, similarity = _metrics(study, effect), _similarity(study, n_changed)
     sample = {"n_reviews": N_TEXTS, "min_reviews": study.contrasts.min_reviews}
     comparisons = comparisons_table(similarity, sorted({*study.contrasted, *study.claimed_contrasts}), **sample)
     resampling = Resampling(DRAWS, CONFIDENCE, 0, study.contrasts.margin)
-    settings = Settings(resampling, **sample, variants=sorted(study.variants), trained=study.trained_models)
+    settings = sample | {"variants": sorted(study.variants), "trained": study.trained_models}
     losses = {"training": _losses(study)} if study.trained_models else {}
     names = sorted({*study.estimated_metrics("contrast"), *study.estimated_metrics("slope", "net_change", "steepest")})
     contrasts = contrast_table(metrics, None, Texts(comparisons, similarity), names, resampling)
     depth = tabulate_depth(metrics, None, names, asdict(resampling))
-    evidence = Evidence(Tables(metrics, similarity, contrasts, depth, **(branch or {}), **losses), settings)
+    tables = {"contrasts": contrasts, "depth": depth} | (branch or {}) | losses
+    evidence = Evidence(metrics, similarity, resampling, **settings, **tables)
     claims = pl.DataFrame(schema=CLAIMS_SCHEMA)
     if study.judged_claims:
         claims = claims_table(study.judged_claims, sorted(study.models), evidence)

@@ -7,25 +7,24 @@ from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, 
 from library.statistics.shared import words_of
 
 CONTROLS = {"front": {"edge": "inward", "key": "other"}}
-DOSES = {
-    "plain": "first 0.1 (steering)",
-    "sharp": "first 0.1 (steering) minus removed at equal KL",
-    "odd": "template 0.5",
-}
+PLAIN = "mean change by first 0.1 (steering) at the output"
+SHARP = "mean change by first 0.1 (steering) minus removed at equal KL at the output"
+ODD = "mean change by template 0.5 at the output"
 RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
 
 
 def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more):
     row = {"model": "m", "statistic": statistic, "metric": metric, "verdict": verdict, "estimate": estimate}
+    row |= {"measured": "", "convention": "raw", "fragile": False, "first_decides": False, "n_same_first": None}
     row |= {"variant": "front" if minus else "original", "minus": minus, "relative_effect": share, "depth_range": 0.125}
     row |= {"layers": "all" if minus else None, "since": None, "view": None, "share_changed": 1.0, "n_reviews": 60}
-    return row | {"convention": "raw", "fragile": False, "first_decides": False, "n_same_first": None} | more
+    return row | more
 
 
 def answer(*rows, unchanged=(), controls=CONTROLS):
     claims = pl.DataFrame(rows, infer_schema_length=None)
     still = {"unchanged": unchanged, "min_reviews": 10}
-    return answers_table(claims, ["m"], controls, DOSES, words_of("claims"), **still)["answer"].item()
+    return answers_table(claims, ["m"], controls, words_of("claims"), **still)["answer"].item()
 
 
 NOT_TESTED_FIRST = (
@@ -108,11 +107,11 @@ def test_changed_attention_is_compared_with_each_control():
     """Nearness to the first token does not count as likeness."""
     at = {"layers": "output", "variant": "original"}
     said = answer(
-        claim("intervention", RANK, SUPPORTED, -0.01, "untouched", -0.02, claim="plain", **at),
-        claim("intervention", MEV, NEGLIGIBLE, 0.001, "untouched", 0.001, claim="plain", **at),
-        claim("intervention", MEV, CONTRADICTED, -0.03, "removed", -0.05, claim="sharp", **at),
-        claim("intervention", "cosine_to_first_token", SUPPORTED, 0.4, "removed", 0.9, claim="sharp", **at),
-        claim("intervention", RANK, UNDECIDED, 0.4, "untouched", 0.007, claim="odd", **at),
+        claim("intervention", RANK, SUPPORTED, -0.01, "untouched", -0.02, measured=PLAIN, **at),
+        claim("intervention", MEV, NEGLIGIBLE, 0.001, "untouched", 0.001, measured=PLAIN, **at),
+        claim("intervention", MEV, CONTRADICTED, -0.03, "removed", -0.05, measured=SHARP, **at),
+        claim("intervention", "cosine_to_first_token", SUPPORTED, 0.4, "removed", 0.9, measured=SHARP, **at),
+        claim("intervention", RANK, UNDECIDED, 0.4, "untouched", 0.007, measured=ODD, **at),
     )
     assert said == (
         "At the output, tokens are more alike under first 0.1 (steering), than untouched in 1 of 2 comparisons "
@@ -240,8 +239,8 @@ def test_what_is_no_answer_does_not_count():
 )
 def test_models_without_an_answer_share_the_last_row(silent, named):
     claims = pl.DataFrame([claim("slope", RANK, SUPPORTED, -0.4)], infer_schema_length=None)
-    said = answers_table(claims, [*silent[:1], "m", *silent[1:]], CONTROLS, DOSES, words_of("claims"))
+    said = answers_table(claims, [*silent[:1], "m", *silent[1:]], CONTROLS, words_of("claims"))
     assert said["model"].to_list() == ["m", named]
     assert said["answer"][1] == NOTHING
-    alone = answers_table(claims, silent, CONTROLS, DOSES, words_of("claims"))
+    alone = answers_table(claims, silent, CONTROLS, words_of("claims"))
     assert alone["model"].to_list() == [named.replace("4 other", "all 4")]

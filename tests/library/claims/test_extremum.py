@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from homogenization.claims.terms import UnavailableError
-from homogenization.names.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
+from homogenization.names.verdicts import CHECKS, CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
 from homogenization.statistics.extrema import extrema_table
-from homogenization.statistics.resampling import Resampling
+from homogenization.statistics.resampling import Resampling, mean_interval
 from library.statistics.shared import (
     CONFIDENCE,
     N_BLOCKS,
@@ -51,7 +51,10 @@ def peak(**changes):
 )
 def test_the_prominence_is_the_mean_difference_from_its_base(planted, kind, place, base, sign):
     found = found_in(planted, extremum=peak(kind=kind), above=0)
-    assert_mean_of(found, sign * (RAW[:, place] - RAW[:, base]))
+    own = sign * (RAW[:, place] - RAW[:, base])
+    assert_mean_of(found, own)
+    assert interval_of(found)[1:] == pytest.approx([end[0] for end in mean_interval(own[:, None], CONFIDENCE)])
+    assert np.isfinite([found[name] for name in CHECKS]).all()
     assert found["depth_range"] == pytest.approx(np.ptp(np.median(RAW, axis=0)))
 
 
@@ -64,7 +67,7 @@ def test_height_and_depth_are_those_of_its_layer(planted):
 
 def test_what_remains_is_that_of_the_table_and_of_the_curve(planted):
     found = found_in(planted, extremum=peak(of="remains"), above=0)
-    row = planted.tables.extrema.filter(view="raw", kind="peak").row(0, named=True)
+    row = planted.extrema.filter(view="raw", kind="peak").row(0, named=True)
     assert found["estimate"] == pytest.approx(row["remains"])
     assert found["ci_low"] < REMAINING < found["ci_high"]
     bare, raw = ((rows[:, PEAK] - rows[:, TROUGH]).mean() for rows in (BARE, RAW))
@@ -81,15 +84,19 @@ def test_the_most_prominent_of_two_peaks_counts():
     ("of", "criterion", "verdict"),
     [
         ("prominence", {"above": 0.4}, SUPPORTED),
+        ("prominence", {"above": 0.8}, CONTRADICTED),
+        ("prominence", {"between": [0.5, 0.7]}, SUPPORTED),
         ("height", {"below": 0.5}, CONTRADICTED),
         ("depth", {"between": [0.25, 0.75]}, SUPPORTED),
+        ("remains", {"below": 0.5}, SUPPORTED),
         ("remains", {"below": REMAINING}, UNDECIDED),
+        ("remains", {"above": 0.5}, CONTRADICTED),
     ],
 )
 def test_verdicts_are_by_size(planted, of, criterion, verdict):
     row = judged_row(planted, extremum=peak(of=of), **criterion)
     assert row["verdict"] == verdict
-    assert np.isfinite(row["sample_size_80"]) == (of in ("prominence", "height"))
+    assert np.isfinite(row["sample_size_80"]) == (of in ("prominence", "height") and "between" not in criterion)
     assert np.isnan(row["p_max_t"])  # of no family: its interval decides
     assert np.isfinite(row["depth_range"]) == (of == "prominence")
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dosed import COSINE, curves, intervened_rows, steering
+from dosed import COSINE, curves, intervened_rows, steering, template
 from homogenization.claims.judgement import measure
 from homogenization.claims.terms import UnavailableError
 from homogenization.names.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
@@ -38,7 +38,7 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
     effects, damage = {"first": 0.2, "uniform": 0.1, "removed": -0.1}, {"first": 0.5, "uniform": 1.0, "removed": 0.1}
     evidence = evidence_with(*curves(effects, damage, N, 0.4), size=2.0)
     names = {"against": compared.get("minus", "untouched"), "at": compared.get("at", "strength")}
-    row = evidence.tables.interventions.filter(pattern="first", strength=0.2, **names).row(0, named=True)
+    row = evidence.interventions.filter(pattern="first", strength=0.2, **names).row(0, named=True)
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
     for column in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t", "relative_effect", "n_reviews"):
         assert found[column] == pytest.approx(row[column]), column
@@ -74,6 +74,36 @@ def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
     assert (less["n_reviews"], less["reason"][:2]) == (N - 3, "3 ")
 
 
+def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
+    conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
+    moved = {steering("uniform", 0.1): np.arange(N) < 3, steering("uniform", 0.4): np.arange(N) < 9}
+    evidence = evidence_with(conditions, kl, moved=moved)
+    found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
+    assert (found["n_reviews"], found["reason"].split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
+    compared = {"pattern": "first", "strength": 0.2, "against": "uniform", "at": "kl"}
+    row = evidence.interventions.filter(**compared).row(0, named=True)
+    assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
+
+
+@pytest.mark.parametrize(("n", "n_moved"), [(MIN_REVIEWS - 1, 0), (MIN_REVIEWS, 1), (MIN_REVIEWS, 0)])
+@pytest.mark.parametrize("keys", [{}, {"minus": "uniform", "at": "kl"}], ids=["untouched", "kl"])
+def test_too_few_reviews_are_not_tested(n, n_moved, keys):
+    conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, n, 0.2)
+    evidence = evidence_with(conditions, kl, moved={TOWARDS: np.arange(n) < n_moved})
+    if n - n_moved >= MIN_REVIEWS:
+        assert measure(claim_on(**keys), "m", evidence)["n_reviews"] == n
+        return
+    with pytest.raises(UnavailableError, match=f"{n - n_moved} reviews have a value; at least {MIN_REVIEWS} are"):
+        measure(claim_on(**keys), "m", evidence)
+
+
+def test_a_part_of_a_template_is_that_of_both_signs_less_that_of_its_permutation():
+    conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
+    conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
+    claim = claim_on(kind="template", pattern="template", minus="permuted_template", part="odd", strength=0.5)
+    assert measure(claim, "m", evidence_with(conditions))["estimate"] == pytest.approx(0.15)
+
+
 def test_where_a_norm_follows_attention_removed_is_no_control_and_this_is_said():
     conditions, kl = curves({"first": 0.5, "removed": 0.3, "uniform": 0.1}, dict.fromkeys(CONTROLS, 0.5), N, 0.2)
     claims = [claim_on("a"), claim_on("b", minus="uniform"), claim_on("c", minus="removed")]
@@ -81,6 +111,7 @@ def test_where_a_norm_follows_attention_removed_is_no_control_and_this_is_said()
     table = judged(claims, evidence_with(conditions, kl, branch_norm=True))
     assert table["verdict"].to_list() == [SUPPORTED, SUPPORTED, NOT_TESTED, NOT_TESTED]
     assert table["reason"][2:].str.starts_with("a norm follows attention in this model's blocks").all()
+    assert table["estimate"][2:].is_nan().all()
     assert measure(claims[2], "m", evidence_with(conditions, kl))["n_reviews"] == N
 
 

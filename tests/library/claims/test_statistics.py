@@ -55,9 +55,8 @@ class TestLevel:
         found = found_in(evidence_of(metric_rows(values)), level={"metric": RANK, "layers": layers}, above=0)
         by_review = values[:, list(counted)].mean(axis=1)
         assert_mean_of(found, by_review)
-        assert interval_of(found)[1:] == pytest.approx(
-            [end[0] for end in mean_interval(by_review[:, None], CONFIDENCE)]
-        )
+        ends = [end[0] for end in mean_interval(by_review[:, None], CONFIDENCE)]
+        assert interval_of(found)[1:] == pytest.approx(ends, rel=1e-9)
 
     def test_takes_its_own_metric_view_variant_point_and_model(self):
         cell = (COSINE, "without_first", "front", "m", "final_norm")
@@ -80,6 +79,16 @@ class TestLevel:
         rows = metric_rows(values, "cosine_dispersion", "all_tokens")
         found = found_in(evidence_of(rows), level={"metric": "cosine_dispersion", "squared": True}, above=0)
         assert_mean_of(found, (values**2).mean(axis=1))
+
+
+def test_a_contrast_is_paired_by_review_and_layer():
+    front, original = noise(0) + 1, noise(1)
+    front[0], original[1], front[2, 3] = np.nan, np.nan, np.nan
+    # a review that only one variant has, and rows in no order
+    rows = pl.concat([metric_rows(front, variant="front"), metric_rows(original)])
+    rows = rows.filter((pl.col("variant") == "front") | (pl.col("review_id") != "r005"))
+    found = found_in(evidence_of(rows.sample(fraction=1, shuffle=True, seed=0)), contrast=FRONT_LESS_ORIGINAL, above=0)
+    assert_mean_of(found, np.nanmean(np.delete(front - original, [0, 1, 5], axis=0), axis=1))
 
 
 class TestOverDepth:
@@ -109,6 +118,10 @@ class TestOverDepth:
         evidence = evidence_of(metric_rows(noise(0)).filter(layers))
         with pytest.raises(UnavailableError, match=f"{RANK} has no value (at the input|after the first block)"):
             found_in(evidence, net_change={"metric": RANK, "since": since}, above=0)
+
+    def test_one_block_has_a_net_change_from_the_input(self):
+        found = found_in(evidence_of(metric_rows(noise(0)[:, :2])), net_change={"metric": RANK}, above=0)
+        assert found["n_reviews"] == N_REVIEWS
 
 
 class TestPeak:
@@ -146,7 +159,11 @@ class TestCorrelation:
         within = by_scipy(pearson_within_layers, x[1:], y[1:])
         assert (found["estimate"], found["n_reviews"]) == (pytest.approx(within), N_REVIEWS - 1)
         assert found["without_first"] == pytest.approx(by_scipy(pearson_within_layers, bare[1:], y[1:]))
-        assert found["ci_low"] < within < found["ci_high"]
+        draws = []
+        for weights in bootstrap_weights(N_REVIEWS - 1, DRAWS, SEED)[:300]:
+            drawn = 1 + np.repeat(np.arange(N_REVIEWS - 1), np.rint(weights * (N_REVIEWS - 1)).astype(int))
+            draws.append(by_scipy(pearson_within_layers, x[drawn], y[drawn]))
+        assert interval_of(found)[1:] == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.03)
         assert found["beyond_low"] < within - found["without_first"] < found["beyond_high"]
 
     def test_its_checks_are_ranks_and_fewer_reviews(self):
@@ -281,9 +298,13 @@ class TestThesis:
         assert (row["estimate"], row["relative_effect"]) == pytest.approx((0.1, 0.2))
         assert row["verdict"] == SUPPORTED
 
-    @pytest.mark.parametrize("statistic", ["level", "peak", "steepest"])
-    def test_one_pool_has_no_interval_and_decides_nothing(self, statistic):
-        row = self.row(self.pooled([0.85]), **{statistic: {"metric": "max_explainable_variance"}})
+    @pytest.mark.parametrize(
+        ("statistic", "criterion"),
+        [("level", {"above": 0}), ("peak", {"between": [0.25, 0.75]}), ("steepest", {"between": [0.25, 0.75]})],
+    )
+    def test_one_pool_has_no_interval_and_decides_nothing(self, statistic, criterion):
+        measured = {statistic: {"metric": "max_explainable_variance"}}
+        row = self.row(self.pooled([0.85]), criterion=criterion, **measured)
         assert (row["verdict"], row["reason"]) == (UNDECIDED, "one pool of texts has no interval")
         assert np.isfinite(row["estimate"])
         assert np.isnan(row["ci_low"])

@@ -69,6 +69,7 @@ def test_pieces_are_the_text(text, data):
     assert len(found) == len(offsets)
     assert "".join(found) == text
     assert found[0] == found[-1] == found[-2] == ""
+    assert pieces("A  bad film", np.array([(0, 1), (3, 6), (6, 11)])) == ["A", "  bad", " film"]
 
 
 def test_a_token_is_in_a_phrase_that_it_shares_a_character_with():

@@ -1,6 +1,6 @@
 """What tests of statistics share: rows of the tables that statistics read, and the script that writes their tables."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import wraps
 from itertools import permutations
 from pathlib import Path
@@ -10,7 +10,7 @@ import polars as pl
 from scipy import stats
 
 from examples import example_table
-from homogenization.claims.evidence import Evidence, Settings, Tables
+from homogenization.claims.evidence import Evidence
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.config.claims import Claim
 from homogenization.interventions.schemas import SLOPES_SCHEMA
@@ -95,20 +95,21 @@ def evidence_of(*metrics, similarity=None, draws=DRAWS, variants=None, trained=(
     if similarity is None:
         accepted = table.filter(pl.col("variant") != "original").select("variant", "review_id").unique()
         scores = pl.concat([scores, accepted.with_columns(accepted=True)], how="diagonal")
-    settings = Settings(Resampling(draws, CONFIDENCE, SEED, margin), variants, N_REVIEWS, MIN_REVIEWS, trained)
-    estimated = estimates_of(table, scores, variants, settings, others.get("opening_tokens"), others.get("pooled"))
-    return Evidence(Tables(table, scores, **estimated, **others), settings)
+    resampling = Resampling(draws, CONFIDENCE, SEED, margin)
+    evidence = Evidence(table, scores, resampling, variants, N_REVIEWS, MIN_REVIEWS, trained, **others)
+    return replace(evidence, **estimates_of(evidence))
 
 
-def estimates_of(metrics, similarity, variants, settings, openings=None, pooled=None):
+def estimates_of(evidence):
     """The tables `contrasts`, of all pairs of variants, and `depth`, of all metrics."""
-    pairs = list(permutations(sorted(variants), 2))
-    comparisons = comparisons_table(similarity, pairs, settings.n_reviews, settings.min_reviews)
-    texts = Texts(comparisons, similarity, openings)
+    metrics, pooled, resampling = evidence.metrics, evidence.pooled, evidence.resampling
+    pairs = list(permutations(sorted(evidence.variants), 2))
+    comparisons = comparisons_table(evidence.similarity, pairs, N_REVIEWS, MIN_REVIEWS)
+    texts = Texts(comparisons, evidence.similarity, evidence.opening_tokens)
     names = sorted({*metrics["metric"], *(() if pooled is None else pooled["metric"])})
     return {
-        "contrasts": contrast_table(metrics, None, texts, names, settings.resampling),
-        "depth": depth.tabulate(metrics, pooled, names, asdict(settings.resampling)),
+        "contrasts": contrast_table(metrics, None, texts, names, resampling),
+        "depth": depth.tabulate(metrics, pooled, names, asdict(resampling)),
     }
 
 

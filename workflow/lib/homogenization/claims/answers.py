@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from homogenization.claims.findings import OVER_DEPTH, Finding, findings
-from homogenization.claims.terms import AT_LAYERS, SINCE
+from homogenization.claims.terms import AT_LAYERS, CHANGE_BY, SINCE
 from homogenization.names.changes import MORE_CHANGE
 from homogenization.names.prose import grouped, listed, write
 from homogenization.names.variants import ORIGINAL
@@ -35,7 +35,6 @@ def answers_table(
     claims: pl.DataFrame,
     models: Sequence[str],
     controls: Mapping[str, Mapping[str, str]],
-    doses: Mapping[str, str],
     words: str,
     *,
     unchanged: Sequence[tuple[str, int, int]] = (),
@@ -50,7 +49,6 @@ def answers_table(
         claims: the table `claims`.
         models: names of the models, in the order of the rows.
         controls: by variant and role, the name of its control (`Study.controls_at_an_edge`).
-        doses: what a claim on an intervention compares, by the claim's name (`dose_in_words`).
         words: the template of an answer.
         unchanged: variants of which too few texts differ from the original, with the number of texts that are as the
             original, and that of texts (`unchanged_variants`).
@@ -62,18 +60,18 @@ def answers_table(
     by_model, still = grouped(found, lambda one: one.model), {"unchanged": unchanged, "min_reviews": min_reviews}
     rows, silent = [], []
     for model in models:
-        said = _said(by_model.get(model, []), controls, doses)
+        said = _said(by_model.get(model, []), controls)
         if said["depths"] or said["edges"] or said["changes"]:
             rows.append((model, write(words, **said, **still, more_change=MORE_CHANGE)))
         else:
             silent.append(model)
     if silent:
-        answer = write(words, **_said([], controls, doses), **still, more_change=MORE_CHANGE)
+        answer = write(words, **_said([], controls), **still, more_change=MORE_CHANGE)
         rows.append((_together(silent, len(models)), f"{answer} {_NO_ANSWER}".strip()))
     return pl.DataFrame(rows, schema=ANSWERS_SCHEMA, orient="row")
 
 
-def _said(found: Sequence[Finding], controls: Mapping[str, Mapping[str, str]], doses: Mapping[str, str]) -> dict:
+def _said(found: Sequence[Finding], controls: Mapping[str, Mapping[str, str]]) -> dict:
     """The values of the template that are made of the findings of a model."""
     contrasts = [finding for finding in found if finding.statistic == "contrast"]
     compared = {finding.variant for finding in contrasts}
@@ -87,8 +85,8 @@ def _said(found: Sequence[Finding], controls: Mapping[str, Mapping[str, str]], d
         "changes": grouped(
             (one for one in found if one.statistic == "intervention"),
             lambda one: one.where,
-            lambda one: doses[one.claim].partition(_MINUS)[0],
-            lambda one: (doses[one.claim].partition(_MINUS)[2], one.other_view),
+            lambda one: one.change.removeprefix(CHANGE_BY).partition(_MINUS)[0],
+            lambda one: (one.change.partition(_MINUS)[2], one.other_view),
         ),
         "differing": sorted({finding.share_changed for finding in contrasts}),
         "alone": [f"`{name}`" for name, named in controls.items() if not named and name in compared],

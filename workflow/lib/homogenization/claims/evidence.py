@@ -11,7 +11,6 @@ import polars as pl
 from homogenization.claims.terms import Claim, UnavailableError, is_pooled
 from homogenization.names.columns import ENDS, ends_of
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import CHECKS, KEPT, POOLS, REVIEWS
 from homogenization.statistics.estimates import INFLUENTIAL, estimates
 from homogenization.statistics.layers import POOLED_VIEW, LayerValues, depth_ranges, layer_values, pools_as_reviews
@@ -22,7 +21,6 @@ from homogenization.statistics.resampling import (
     resampled,
     uniform_weights,
 )
-from homogenization.tables.comparisons import same_texts, too_few_changed, too_few_of_all
 from homogenization.tables.regions import at_layers
 
 _INFLUENTIAL_LEAST = 2  # reviews that have to stay
@@ -34,14 +32,30 @@ _OF_REVIEWS = ("effect_size", *(f"{name}{end}" for name in CHECKS for end in END
 # What a statistic finds: columns of the table `claims`, at least `estimate`, `ci_low`, `ci_high` and `n_reviews`; an
 # `effect_size` where the estimate is a mean over reviews. Those that it lacks are NaN.
 Found = dict[str, Any]
+Ends = tuple[float, float, float]  # an estimate and the ends of its interval
 
 
 @dataclass(frozen=True)
-class Tables:
-    """The tables that claims are judged by, named as their files; None for those that the study does not make."""
+class Evidence:
+    """What claims are judged by: tables, named as their files, and settings; and the estimates that statistics share.
+
+    Attributes:
+        metrics: like the other tables; those that the study does not make are None.
+        resampling: draws, level and margin.
+        variants: names of the study's variants.
+        n_reviews: reviews of the sample.
+        min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested; of a
+            comparison, those whose texts differ.
+        trained: [model, arm, seed, step] of each trained model.
+    """
 
     metrics: pl.DataFrame
     similarity: pl.DataFrame
+    resampling: Resampling
+    variants: Sequence[str]
+    n_reviews: int
+    min_reviews: int
+    trained: Sequence[Sequence[Any]] = ()
     contrasts: pl.DataFrame | None = None
     depth: pl.DataFrame | None = None
     components: pl.DataFrame | None = None
@@ -52,42 +66,10 @@ class Tables:
     extrema: pl.DataFrame | None = None
     opening_tokens: pl.DataFrame | None = None
 
-
-@dataclass(frozen=True)
-class Settings:
-    """What claims are judged with.
-
-    Attributes:
-        resampling: draws, level and margin.
-        variants: names of the study's variants.
-        n_reviews: reviews of the sample.
-        min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested; of a
-            comparison, those whose texts differ.
-        trained: [model, arm, seed, step] of each trained model.
-    """
-
-    resampling: Resampling
-    variants: Sequence[str]
-    n_reviews: int
-    min_reviews: int
-    trained: Sequence[Sequence[Any]] = ()
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The tables and settings that claims are judged by, and the estimates that statistics share."""
-
-    tables: Tables
-    settings: Settings
-
-    def weights(self, n: int) -> np.ndarray:
-        """(draws, n) bootstrap weights of `n` reviews."""
-        return _weights(n, self.settings.resampling.draws, self.settings.resampling.seed)
-
-    @property
-    def confidence(self) -> float:
-        """Level of the intervals."""
-        return self.settings.resampling.confidence
+    def resampled(self, statistic: Callable[[np.ndarray], np.ndarray], n: int, at_most: int | None = None) -> Ends:
+        """A statistic of the weights (draws, n) of `n` reviews, and the ends of its interval from `at_most` draws."""
+        weights = _weights(n, self.resampling.draws, self.resampling.seed)
+        return resampled(statistic, weights[:at_most], self.resampling.confidence)
 
     def size(self, model: str, view: str, metric: str) -> dict[str, float]:
         """depth_range and review_sd of a metric in a model (`layers.depth_ranges`), in the view of pools too."""
@@ -95,14 +77,14 @@ class Evidence:
 
     @cached_property
     def _sizes(self) -> dict[tuple[str, ...], dict[str, float]]:
-        tables = [self.tables.metrics, *([] if self._pools is None else [self._pools])]
+        tables = [self.metrics, *([] if self._pools is None else [self._pools])]
         sizes = pl.concat(depth_ranges(table) for table in tables).with_columns(pl.col("review_sd").fill_null(np.nan))
         return {row[:3]: dict(zip(SIZE, row[3:], strict=True)) for row in sizes.rows()}
 
     @cached_property
     def _pools(self) -> pl.DataFrame | None:
         """`pooled` as the table of metrics: a pool in place of a review, and the output after the final norm."""
-        return None if self.tables.pooled is None else pools_as_reviews(self.tables.pooled)
+        return None if self.pooled is None else pools_as_reviews(self.pooled)
 
     def change_of(self, claim: Claim, model: str, statistic: str) -> Mapping[str, Any]:
         """The row of the table `depth` that a claim on change over depth is about.
@@ -112,7 +94,7 @@ class Evidence:
         """
         self.values_of(claim, model, claim["variant"])  # names what the study lacks
         keys = {"variant": claim["variant"], "view": view_of(claim), "metric": claim["metric"]}
-        rows = self.tables.depth.filter(**keys, model=model, statistic=statistic)
+        rows = self.depth.filter(**keys, model=model, statistic=statistic)
         if rows.is_empty():
             raise UnavailableError(f"the study measures no change of {claim['metric']} over depth")
         return rows.row(0, named=True)
@@ -124,7 +106,7 @@ class Evidence:
             UnavailableError: the study lacks the metric, variant, view or point.
         """
         pooled, metric, view = is_pooled(claim), claim["metric"], view_of(claim)
-        table = self._pools if pooled else self.tables.metrics
+        table = self._pools if pooled else self.metrics
         if table is None:
             raise UnavailableError("the study does not pool the tokens of its texts")
         if variant.endswith(" control"):
@@ -146,28 +128,6 @@ class Evidence:
         """The values by review and layer of the cells of one or several claims about one variant of a model."""
         return layer_values(pl.concat([self.values_of(side, model, sides[0]["variant"]) for side in sides]))
 
-    def where_texts_differ(self, rows: pl.DataFrame, claim: Claim) -> tuple[pl.DataFrame, Found]:
-        """The rows of the reviews in which the texts `variant` and `minus` of a claim differ, and the share of these.
-
-        Of pooled tokens, whose numbers no review can be left out of, all rows; there is no share.
-
-        Raises:
-            UnavailableError: the texts of too few reviews differ.
-        """
-        # a perturbed text is one of the original
-        pair = [name if name in self.settings.variants else ORIGINAL for name in (claim["variant"], claim["minus"])]
-        similarity = self.tables.similarity
-        if is_pooled(claim):
-            reason, differing, share = too_few_of_all(similarity, *pair), rows, {}
-        else:
-            differing = rows.join(same_texts(similarity, *pair), on="review_id", how="anti", maintain_order="left")
-            n_changed, n_reviews = (table["review_id"].n_unique() for table in (differing, rows))
-            reason = too_few_changed(pair, n_changed, n_reviews, self.settings.min_reviews)
-            share = {"share_changed": n_changed / n_reviews}
-        if reason is not None:
-            raise UnavailableError(reason)
-        return differing, share
-
     def mean(self, rows: pl.DataFrame, unit: str = REVIEWS) -> Found:
         """The mean of `value` over rows, one for each name in the first column, with its interval.
 
@@ -181,8 +141,8 @@ class Evidence:
         if not len(values):
             raise UnavailableError("undefined in every review")
         if unit == REVIEWS:
-            return {name: column.item() for name, column in estimates(values, self.confidence).items()}
-        low, high = (end.item() for end in mean_interval(values, self.confidence))
+            return {name: column.item() for name, column in estimates(values, self.resampling.confidence).items()}
+        low, high = (end.item() for end in mean_interval(values, self.resampling.confidence))
         return {**estimated((float(values.mean()), low, high)), "n_reviews": len(values), "unit": unit}
 
     def over_reviews(self, statistic: Callable[..., np.ndarray], *values: np.ndarray) -> Found:
@@ -199,7 +159,7 @@ class Evidence:
         n = len(values[0])
         every = np.arange(n)
         stay = _least_influential(of(every), n)
-        whole, less = (resampled(of(rows), self.weights(len(rows)), self.confidence) for rows in (every, stay))
+        whole, less = (self.resampled(of(rows), len(rows)) for rows in (every, stay))
         return {**estimated(whole), **(ends_of(KEPT, less) if len(stay) < n else {}), "n_reviews": n}
 
 
@@ -237,7 +197,7 @@ def at_layers_of(claim: Claim, rows: pl.DataFrame) -> pl.DataFrame:
     return chosen.group_by("review_id", maintain_order=True).agg(pl.col("value").mean())
 
 
-def estimated(interval: Sequence[float]) -> Found:
+def estimated(interval: Ends) -> Found:
     """The columns of an estimate and the ends of its interval."""
     return dict(zip(INTERVAL, interval, strict=True))
 

@@ -111,6 +111,11 @@ class Finding:
         return AT_LAYERS.get(self.layers, self.measured)
 
     @property
+    def change(self) -> str:
+        """What is measured, without where: `mean change by first 0.2 (steering, blocks: all)`."""
+        return self.measured.removesuffix(f" {self.where}")
+
+    @property
     def share(self) -> float:
         """How large it is, as a share of what depth does; NaN where it has none."""
         return abs(self.relative_effect)

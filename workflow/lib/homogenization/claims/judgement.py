@@ -1,7 +1,7 @@
 """The tables `claims` and `verdicts`: every claim judged on the data of every model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.answers import ANSWERS_SCHEMA, answers_table
-from homogenization.claims.evidence import SIZE, Evidence, Found, Settings, Tables
-from homogenization.claims.statistics.intervention import dose_in_words
+from homogenization.claims.evidence import SIZE, Evidence, Found
 from homogenization.claims.terms import Claim, UnavailableError
 from homogenization.claims.verdicts import criterion_in_words, verdicts_table
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
@@ -129,8 +128,7 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
         evidence: tables and settings that claims are judged by.
     """
     named = {claim.get(key) for claim in claims for key in ("metric", "with_metric")} | {_OF_SINGULAR_ANISOTROPY}
-    metrics = evidence.tables.metrics.filter(pl.col("metric").is_in(named - {None}))
-    evidence = replace(evidence, tables=replace(evidence.tables, metrics=metrics))
+    evidence = replace(evidence, metrics=evidence.metrics.filter(pl.col("metric").is_in(named - {None})))
     rows = [
         _row(claim, model, evidence)
         for claim in claims
@@ -146,16 +144,16 @@ def measure(claim: Claim, model: str | None, evidence: Evidence) -> Found:
         UnavailableError: the study does not have the variant, metric, view, point, layers or components, or too few
             reviews are accepted in the claim's variants, or are read in them by the model.
     """
-    name, settings = claim["statistic"], evidence.settings
+    name = claim["statistic"]
     texts = [claim["variant"], *([claim["minus"]] if name == "contrast" else [])]
-    if name not in _OF_ALL_MODELS and set(texts) <= set(settings.variants):
-        few = too_few_accepted(evidence.tables.similarity, texts, settings.n_reviews, settings.min_reviews)
+    if name not in _OF_ALL_MODELS and set(texts) <= set(evidence.variants):
+        few = too_few_accepted(evidence.similarity, texts, evidence.n_reviews, evidence.min_reviews)
         if few is not None:
             raise UnavailableError(few)
     found = _WITHOUT | _statistic(name).measure(claim, model, evidence)
     n = found["n_reviews"]
-    if found["unit"] == REVIEWS and set(texts) - {ORIGINAL} and n < settings.min_reviews:
-        raise UnavailableError(f"{n} accepted reviews are read; at least {settings.min_reviews} are needed")
+    if found["unit"] == REVIEWS and set(texts) - {ORIGINAL} and n < evidence.min_reviews:
+        raise UnavailableError(f"{n} accepted reviews are read; at least {evidence.min_reviews} are needed")
     return found
 
 
@@ -178,8 +176,7 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
     row["relative_effect"] = row["estimate"] / row["depth_range"]
     if row["unit"] == POOLS and row["n_reviews"] == 1:
         row["reason"] = "one pool of texts has no interval"
-    resampling = evidence.settings.resampling
-    return row | _test(claim, found, resampling) | _verdict(claim, found, resampling)
+    return row | _test(claim, found, evidence.resampling) | _verdict(claim, found, evidence.resampling)
 
 
 def _of_nothing(claim: Claim) -> bool:
@@ -202,9 +199,8 @@ def _test(claim: Claim, found: Found, resampling: Resampling) -> dict[str, float
 def _verdict(claim: Claim, found: Found, resampling: Resampling) -> dict[str, Any]:
     """The columns verdict, fragile, why_fragile, p_decides, and those of the reviews whose first token stays."""
     p = found["p_max_t"] if _of_nothing(claim) and np.isfinite(found["p_max_t"]) else None
-    by_interval, judged = (_judged(claim, found, "estimate", resampling, p=p) for p in (None, p))
-    if judged == NEGLIGIBLE and found["unit"] == REVIEWS and found["n_reviews"] < FEWEST_NEGLIGIBLE:
-        by_interval = judged = UNDECIDED
+    few = found["unit"] == REVIEWS and found["n_reviews"] < FEWEST_NEGLIGIBLE
+    by_interval, judged = (_judged(claim, found, "estimate", resampling, p=p, few=few) for p in (None, p))
     reasons = []
     for name in CHECKS:
         by_check = _judged(claim, found, name, resampling) if name in found else judged
@@ -222,7 +218,9 @@ def _verdict(claim: Claim, found: Found, resampling: Resampling) -> dict[str, An
     }
 
 
-def _judged(claim: Claim, found: Found, name: str, resampling: Resampling, *, p: float | None = None) -> str:
+def _judged(
+    claim: Claim, found: Found, name: str, resampling: Resampling, *, p: float | None = None, few: bool = False
+) -> str:
     """The verdict by an interval, or by p: on the claimed side, on the other, within the margin, or none of these.
 
     A correlation also has to be stronger than without the first token.
@@ -230,7 +228,7 @@ def _judged(claim: Claim, found: Found, name: str, resampling: Resampling, *, p:
     low, high = ends(found, name)
     if _of_nothing(claim):
         margin = margin_of(resampling.margin, found["depth_range"], found["review_sd"])
-        side = str(verdict((found[name], low, high), margin, p, 1 - resampling.confidence))
+        side = str(verdict((found[name], low, high), margin, p, 1 - resampling.confidence, few))
         if side == NEGLIGIBLE:
             return side
         claimed, other = (HIGHER, LOWER) if "above" in claim else (LOWER, HIGHER)
@@ -257,14 +255,12 @@ def tabulate(
     resampling: Mapping[str, Any],
     **given: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables `claims`, `verdicts` and `answers`; `given` are fields of `Tables` and the others of `Settings`."""
-    tables = {field.name: given.pop(field.name) for field in fields(Tables) if field.name in given}
-    evidence = Evidence(Tables(**tables), Settings(Resampling(**resampling), **given))
+    """The tables `claims`, `verdicts` and `answers`; `given` are the other fields of `Evidence`."""
+    evidence = Evidence(resampling=Resampling(**resampling), **given)
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "p_max_t"))
-    doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}
-    compared = [claim["variant"] for claim in claims if claim["statistic"] == "contrast"]
-    least = evidence.settings.min_reviews
-    unchanged = unchanged_variants(evidence.tables.similarity, list(dict.fromkeys(compared)), least)
-    answers = answers_table(judged, models, controls, doses, words, unchanged=unchanged, min_reviews=least)
+    compared = dict.fromkeys(claim["variant"] for claim in claims if claim["statistic"] == "contrast")
+    least = evidence.min_reviews
+    unchanged = unchanged_variants(evidence.similarity, list(compared), least)
+    answers = answers_table(judged, models, controls, words, unchanged=unchanged, min_reviews=least)
     return judged, verdicts_table(judged, models), answers

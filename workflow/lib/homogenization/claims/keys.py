@@ -15,16 +15,7 @@ from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Name, Section, one_of
 
-
-def _metric(name: str) -> str:
-    return one_of(METRIC_NAMES)([name])[0]
-
-
-def _outcome(name: str) -> str:
-    return one_of(OUTCOMES)([name])[0]
-
-
-MetricName = Annotated[str, AfterValidator(_metric)]
+MetricName = Annotated[str, AfterValidator(lambda name: one_of(METRIC_NAMES)([name])[0])]
 Layers = Literal["all", "first", "middle", "last", "input", "output"]
 Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.join(CONTROL_ROLES)}) control)$")]
 
@@ -148,7 +139,7 @@ class Component(Keys):
 class Consequence(OfCondition):
     """What a text or an intervention costs, averaged over layers, minus that of what it is compared with."""
 
-    outcome: Annotated[str, AfterValidator(_outcome)]
+    outcome: Annotated[str, AfterValidator(lambda name: one_of(OUTCOMES)([name])[0])]
     """`kl`, `cross_entropy`, `probe_log_loss`, `shift`, or how alike tokens are: `cosine_anisotropy`,
     `normalized_effective_rank`."""
     kind: Literal["untouched", "steering", "masked", "clipped", "template", "positions"] = "untouched"

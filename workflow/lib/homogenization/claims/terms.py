@@ -19,6 +19,7 @@ AT_LAYERS = {  # layers that are averaged -> in words
     "input": "at the input",
     "output": "at the output",
 }
+CHANGE_BY = "mean change by "  # before what an intervention does
 SINCE = {"input": (0, "at the input"), "first block": (1, "after the first block")}  # -> layer, in words
 
 

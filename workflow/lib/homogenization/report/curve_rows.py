@@ -18,6 +18,7 @@ from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.points import FINAL_NORM
 from homogenization.names.prose import grouped
 from homogenization.names.verdicts import NEGLIGIBLE, UNDECIDED
+from homogenization.statistics.estimates import margin_of
 
 _FRAGILE = ", fragile"
 VERDICTS = (UNDECIDED, *(f"{verdict}{mark}" for mark in ("", _FRAGILE) for verdict in (NEGLIGIBLE, "lower", "higher")))
@@ -76,11 +77,8 @@ def rows_within(
     verdict = pl.col("verdict") + pl.when("fragile").then(pl.lit(_FRAGILE)).otherwise(pl.lit(""))
     contrasts = contrasts.with_columns(
         verdict.replace_strict({name: place for place, name in enumerate(VERDICTS)}, return_dtype=pl.Int64),
-        range=pl.col("depth_range").fill_nan(None),
-    ).with_columns(
-        bound=pl.when(pl.col("range").is_not_null()).then(
-            margin * pl.max_horizontal("range", pl.col("review_sd").fill_nan(None))
-        )
+        pl.Series("bound", margin_of(margin, *contrasts.select("depth_range", "review_sd").to_numpy().T)),
+        range="depth_range",
     )
     of_curve = grouped(_curves(summary, points, KEYS), _cell)
     verdict_and_sizes = (pl.col("verdict"), *(_rounded(pl.col(name).first()) for name in ("range", "bound")))
@@ -106,10 +104,8 @@ def as_json(value: Any) -> str:
 
 def headlines_first(metrics: Iterable[str]) -> list[str]:
     """`metrics` in their order, after those of `HEADLINE_METRICS` that are among them."""
-    metrics = list(metrics)
-    return [name for name in HEADLINE_METRICS if name in metrics] + [
-        name for name in metrics if name not in HEADLINE_METRICS
-    ]
+    places = {name: place for place, name in enumerate(HEADLINE_METRICS)}
+    return sorted(metrics, key=lambda name: places.get(name, len(places)))
 
 
 def view_shown(view: str, present: Sequence[str]) -> str | None:

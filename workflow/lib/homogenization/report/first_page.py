@@ -171,10 +171,8 @@ def _cells(question: Question, models: Named) -> list[Finding]:
 
 def _groups(questions: Sequence[Question]) -> dict[str, str]:
     """The headings of the grid, each with what is measured in most questions below it."""
-    measured: dict[str, Counter[str]] = {}
-    for question in questions:
-        measured.setdefault(question.topic.group, Counter())[question.measured] += 1
-    return {group: words.most_common(1)[0][0] for group, words in measured.items()}
+    measured = grouped(questions, lambda question: question.topic.group)
+    return {group: Counter(one.measured for one in of).most_common(1)[0][0] for group, of in measured.items()}
 
 
 def _legend(said: Collection[str]) -> dict[str, str]:

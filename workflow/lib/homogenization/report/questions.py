@@ -125,7 +125,7 @@ def _topic(finding: Finding) -> Topic | None:
     if statistic == "contrast":
         view = finding.other_view
         return Topic(FIRST_TOKEN if view else TEXTS, finding.variant, finding.minus, view)
-    return Topic(CAUSES, what=finding.measured.removesuffix(f" {finding.where}"))
+    return Topic(CAUSES, what=finding.change)
 
 
 def _measured(finding: Finding) -> str:

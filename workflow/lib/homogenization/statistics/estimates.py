@@ -103,7 +103,11 @@ def margin_of(share: float, depth_range: np.ndarray, review_sd: np.ndarray) -> n
 
 
 def verdict(
-    interval: tuple[np.ndarray, np.ndarray, np.ndarray], margin: np.ndarray, p: np.ndarray | None, alpha: float = 0.05
+    interval: tuple[np.ndarray, np.ndarray, np.ndarray],
+    margin: np.ndarray,
+    p: np.ndarray | None,
+    alpha: float = 0.05,
+    few: np.ndarray | bool = False,
 ) -> np.ndarray:
     """What a difference from 0 is, (cells,): `negligible`, else `higher` or `lower`, else `undecided`.
 
@@ -115,11 +119,12 @@ def verdict(
         margin: (cells,) from `margin_of`; NaN for what has no size.
         p: (cells,) corrected within the family, NaN without a test; None for what is a family of its own.
         alpha: level of p.
+        few: whether these are too few reviews to say that a difference is negligible: it is undecided.
     """
     estimate, low, high = map(np.asarray, interval)
     within = (-margin < low) & (high < margin)
     higher, lower = (low > 0, high < 0) if p is None else ((p < alpha) & (estimate > 0), (p < alpha) & (estimate <= 0))
-    return np.select([within, higher, lower], [NEGLIGIBLE, HIGHER, LOWER], UNDECIDED)
+    return np.select([within & few, within, higher, lower], [UNDECIDED, NEGLIGIBLE, HIGHER, LOWER], UNDECIDED)
 
 
 def judged(
@@ -138,11 +143,10 @@ def judged(
     margin = margin_of(resampling.margin, table["depth_range"].to_numpy(), table["review_sd"].to_numpy())
     p = table["p_max_t"].to_numpy() if "p_max_t" in table.columns else None
 
-    def by(names: Sequence[str], p: np.ndarray | None = None) -> np.ndarray:
-        return verdict(tuple(table[name].to_numpy() for name in names), margin, p, 1 - resampling.confidence)
+    def by(names: Sequence[str], p: np.ndarray | None = None, few: np.ndarray | bool = False) -> np.ndarray:
+        return verdict(tuple(table[name].to_numpy() for name in names), margin, p, 1 - resampling.confidence, few)
 
-    found = by((mean, "ci_low", "ci_high"), p)
-    found = np.where((found == NEGLIGIBLE) & (table["n_reviews"].to_numpy() < fewest), UNDECIDED, found)
+    found = by((mean, "ci_low", "ci_high"), p, table["n_reviews"].to_numpy() < fewest)
     turned = [table[name].is_finite().to_numpy() & (by([f"{name}{end}" for end in ENDS]) != found) for name in CHECKS]
     tested = table["reason"].is_null().to_numpy() if "reason" in table.columns else True
     return table.with_columns(

@@ -28,12 +28,12 @@ def measure(claim: Claim, model: None, evidence: Evidence) -> Found:
     Raises:
         UnavailableError: the study has no such arm, step, metric, view, variant, point or layers.
     """
-    arm, minus, trained = claim["arm"], claim["minus"], evidence.settings.trained
+    arm, minus, trained = claim["arm"], claim["minus"], evidence.trained
     if arm not in {of for _, of, _, _ in trained}:
         raise UnavailableError(f"the study has no trained arm '{arm}'")
     over_reviews = _over_reviews(claim, evidence)
     if claim["at"] == AT_LOSS:
-        training = evidence.tables.training
+        training = evidence.training
         paired = paired_at_loss(over_reviews, trained, training, (arm, minus), _CELL).drop_nulls("value")
         if paired.is_empty():
             raise UnavailableError(f"'{arm}' and '{minus}' have no snapshots around an equal held-out loss")
@@ -52,9 +52,9 @@ def measure(claim: Claim, model: None, evidence: Evidence) -> Found:
 def _over_reviews(claim: Claim, evidence: Evidence) -> pl.DataFrame:
     """model, layer, depth and mean of the claim's metric at its layers in the models of both arms."""
     arms = (claim["arm"], claim["minus"])
-    models = [name for name, of, _, _ in evidence.settings.trained if of in arms] + [claim["minus"]]
+    models = [name for name, of, _, _ in evidence.trained if of in arms] + [claim["minus"]]
     rows = narrowed(
-        evidence.tables.metrics.filter(pl.col("model").is_in(models)),
+        evidence.metrics.filter(pl.col("model").is_in(models)),
         *(
             (column, claim[column], f"the study has no {column} '{claim[column]}' of these arms")
             for column in ("metric", "view", "variant", "point")

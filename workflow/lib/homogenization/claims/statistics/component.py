@@ -60,12 +60,12 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
 
 def _rows_of(claim: Claim, model: str, evidence: Evidence, view: str) -> pl.DataFrame:
     """Rows of the table `components` of the claim's variant and metric."""
-    if evidence.tables.components is None:
+    if evidence.components is None:
         raise UnavailableError("the study takes no blocks apart")
     variant, metric = claim["variant"], claim["metric"]
     lacking = f"the study takes no blocks of this model apart on the variant '{variant}'"
     return narrowed(
-        evidence.tables.components.filter(model=model, metric=metric),
+        evidence.components.filter(model=model, metric=metric),
         ("variant", variant, lacking),
         ("view", view, f"the study has no view '{view}' of the components' {metric}"),
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from homogenization.claims.evidence import INTERVAL, Evidence, Found, narrowed
+from homogenization.claims.evidence import INTERVAL, SIZE, Evidence, Found, narrowed
 from homogenization.claims.statistics.intervention import dose_in_words, find_condition, of_effects
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
 from homogenization.names.columns import ends_of
@@ -12,6 +12,7 @@ from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.doses import COSINE
 from homogenization.statistics.interventions import effects_table
+from homogenization.tables.comparisons import same_texts, too_few_changed
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 
@@ -44,15 +45,31 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     cell = (variant, minus.removeprefix(LAYERS_OF)) if of_layers else (minus, layers)
     other = _rows_of(claim, model, evidence, *cell)
     sides = [table.filter(kind=UNTOUCHED).select("review_id", "value") for table in (rows, other)]
-    joined, share = sides[0].join(sides[1], on="review_id", suffix="_minus"), {}
+    joined = sides[0].join(sides[1], on="review_id", suffix="_minus")
     if joined.is_empty():
         raise UnavailableError(f"no review has {claim['outcome']} in both '{variant}' and '{minus}'")
-    if not of_layers:
-        joined, share = evidence.where_texts_differ(joined, claim)
     difference = joined.select("review_id", value=pl.col("value") - pl.col("value_minus"))
-    size = rows.select(pl.col("depth_range", "review_sd").fill_null(np.nan)).row(0, named=True)
-    found = evidence.mean(difference) | size | share
-    return found if of_layers else found | _same_first(claim, found, model, evidence, difference)
+    size = rows.select(pl.col(SIZE).fill_null(np.nan)).row(0, named=True)
+    if of_layers:
+        return evidence.mean(difference) | size
+    differing = _where_texts_differ(difference, claim, evidence)
+    found = evidence.mean(differing) | size | {"share_changed": len(differing) / len(difference)}
+    return found | _same_first(claim, found, model, evidence, differing)
+
+
+def _where_texts_differ(difference: pl.DataFrame, claim: Claim, evidence: Evidence) -> pl.DataFrame:
+    """The rows of the reviews whose two texts differ.
+
+    Raises:
+        UnavailableError: these are too few.
+    """
+    # a perturbed text is one of the original
+    pair = [name if name in evidence.variants else ORIGINAL for name in (claim["variant"], claim["minus"])]
+    same = same_texts(evidence.similarity, *pair)
+    differing = difference.join(same, on="review_id", how="anti", maintain_order="left")
+    if reason := too_few_changed(pair, len(differing), len(difference), evidence.min_reviews):
+        raise UnavailableError(reason)
+    return differing
 
 
 def _same_first(claim: Claim, found: Found, model: str, evidence: Evidence, difference: pl.DataFrame) -> Found:
@@ -60,17 +77,16 @@ def _same_first(claim: Claim, found: Found, model: str, evidence: Evidence, diff
 
     In a model that begins texts with no token of its own, the first word is the sink, and another word another one.
     """
-    openings, texts = evidence.tables.opening_tokens, (claim["variant"], claim["minus"])
+    openings, texts = evidence.opening_tokens, (claim["variant"], claim["minus"])
     stay = None if openings is None else reviews_whose_first_token_stays(openings, model, texts)
     if stay is None:
         return {}
     kept = difference.filter(pl.col("review_id").is_in(stay), pl.col("value").is_not_nan())
     same = {"n_same_first": len(kept)}
-    if len(kept) < found["n_reviews"]:
-        if len(kept) < max(evidence.settings.min_reviews, 1):
-            return same
-        found = evidence.mean(kept)
-    return same | ends_of("same_first", [found[name] for name in INTERVAL])
+    if len(kept) < min(found["n_reviews"], max(evidence.min_reviews, 1)):
+        return same
+    of_kept = evidence.mean(kept)
+    return same | ends_of("same_first", [of_kept[name] for name in INTERVAL])
 
 
 def _of_condition(claim: Claim, rows: pl.DataFrame, model: str, evidence: Evidence) -> Found:
@@ -84,17 +100,16 @@ def _of_condition(claim: Claim, rows: pl.DataFrame, model: str, evidence: Eviden
         rows = _dosed_by_cosine(rows, model, evidence)
     alike = pl.col("kind").eq(condition.kind) & pl.col("blocks").eq_missing(condition.blocks)
     alike &= pl.col("pattern").is_in([condition.pattern, claim["minus"]])
-    settings = evidence.settings
     compared = rows.filter((pl.col("kind") == UNTOUCHED) | alike)
-    found = of_effects(claim, condition, effects_table(compared, settings.resampling, settings.min_reviews, dose))
+    found = of_effects(claim, condition, effects_table(compared, evidence.resampling, evidence.min_reviews, dose))
     return {name: value for name, value in found.items() if name not in ("p_value", "p_max_t")}
 
 
 def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers: str) -> pl.DataFrame:
     """Rows of the table `consequences` of the claim's outcome, in a text and over layers."""
-    if evidence.tables.consequences is None:
+    if evidence.consequences is None:
         raise UnavailableError("the study measures no consequences")
-    rows, outcome = evidence.tables.consequences.filter(model=model), claim["outcome"]
+    rows, outcome = evidence.consequences.filter(model=model), claim["outcome"]
     view = _VIEWS.get(outcome, claim["view"])
     if view == PREDICTIONS and len(rows) and PREDICTIONS not in rows["view"]:
         raise UnavailableError(NO_HEAD)
@@ -110,7 +125,7 @@ def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers:
 def _dosed_by_cosine(rows: pl.DataFrame, model: str, evidence: Evidence) -> pl.DataFrame:
     """`rows` with the change of the originals' mean cosine over all layers as their dose, in the column of the KL."""
     keys = ["review_id", *CONDITION]
-    cosines = evidence.tables.consequences.filter(**_COSINE, model=model).select(*keys, "value")
+    cosines = evidence.consequences.filter(**_COSINE, model=model).select(*keys, "value")
     untouched = cosines.filter(kind=UNTOUCHED).select("review_id", untouched="value")
     change = cosines.join(untouched, on="review_id").select(*keys, dose=pl.col("value") - pl.col("untouched"))
     dosed = rows.join(change, on=keys, how="left", nulls_equal=True, maintain_order="left")

@@ -9,6 +9,7 @@ from homogenization.claims.evidence import Evidence, Found, at_layers_of, select
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError, is_pooled
 from homogenization.names.columns import ends_of
 from homogenization.names.verdicts import POOLS
+from homogenization.tables.comparisons import too_few_of_all
 from homogenization.tables.regions import at_layers
 
 
@@ -21,8 +22,9 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     """The difference of the table `contrasts`; of pooled tokens, that of the pools."""
     if is_pooled(claim):
         variant, minus = (evidence.values_of(claim, model, claim[role]) for role in ("variant", "minus"))
+        if reason := too_few_of_all(evidence.similarity, claim["variant"], claim["minus"]):
+            raise UnavailableError(reason)
         paired = variant.join(minus, on=("review_id", "layer"), suffix="_minus", maintain_order="left")
-        evidence.where_texts_differ(paired, claim)
         difference = at_layers_of(claim, paired.with_columns(paired["value"] - paired["value_minus"]))
         return evidence.mean(difference, POOLS) | evidence.size(model, view_of(claim), claim["metric"])
     row = _row_of(claim, model, evidence)
@@ -38,7 +40,7 @@ def _row_of(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:
     """
     variant, minus, layers, metric = (claim[name] for name in ("variant", "minus", "layers", "metric"))
     keys = {name: claim[name] for name in ("variant", "minus", "point", "view", "metric")}
-    rows = evidence.tables.contrasts.filter(**keys, model=model)
+    rows = evidence.contrasts.filter(**keys, model=model)
     if rows.is_empty():
         for text in (variant, minus):
             evidence.values_of(claim, model, text)  # names what the study lacks

@@ -7,7 +7,7 @@ from homogenization.claims.terms import Claim, UnavailableError, views_of, witho
 from homogenization.names.columns import ends_of
 from homogenization.names.verdicts import ROBUST
 from homogenization.statistics.correlation import pearson_within_layers, spearmans_within_layers
-from homogenization.statistics.resampling import RANK_DRAWS, resampled
+from homogenization.statistics.resampling import RANK_DRAWS
 
 
 def in_words(claim: Claim) -> str:
@@ -28,21 +28,20 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     if not counted.any():
         raise UnavailableError(f"no review has {claim['metric']} and {other} at the same layer")
     x, y, *rest = (values[counted] for values in (x, y, *rest))
-    n, confidence = len(x), evidence.confidence
+    n = len(x)
     found = evidence.over_reviews(pearson_within_layers, x, y)
     if np.isnan(found["estimate"]):
         raise UnavailableError(f"{claim['metric']} or {other} is the same in every review")
-    weights = evidence.weights(n)
 
     def of_ranks(weights: np.ndarray) -> np.ndarray:
         return spearmans_within_layers([x], [y], weights)[0, 0]
 
-    found |= ends_of(ROBUST, resampled(of_ranks, weights[:RANK_DRAWS], confidence))
+    found |= ends_of(ROBUST, evidence.resampled(of_ranks, n, RANK_DRAWS))
     if not rest:
         return found
 
     def beyond(weights: np.ndarray) -> np.ndarray:
         return pearson_within_layers(x, y, weights) - pearson_within_layers(rest[0], y, weights)
 
-    difference, low, high = resampled(beyond, weights, confidence)
+    difference, low, high = evidence.resampled(beyond, n)
     return found | {"without_first": found["estimate"] - difference, "beyond_low": low, "beyond_high": high}

@@ -48,11 +48,11 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
 
 def _settled(claim: Claim, model: str, evidence: Evidence) -> tuple[pl.DataFrame, Mapping[str, Any]]:
     """The values of a claim, and the row of the most prominent settled extremum of its kind."""
-    if evidence.tables.extrema is None:
+    if evidence.extrema is None:
         raise UnavailableError("the study looks for no peaks and troughs")
     rows = evidence.values_of(claim, model, claim["variant"])
     keys = {name: claim[name] for name in ("variant", "metric", "view", "kind")}
-    extrema = evidence.tables.extrema.filter(model=model, **keys).sort("prominence", descending=True)
+    extrema = evidence.extrema.filter(model=model, **keys).sort("prominence", descending=True)
     if extrema.is_empty():
         raise UnavailableError(f"the study finds no {claim['kind']} of {claim['metric']} between its ends")
     settled = extrema.filter("settled")

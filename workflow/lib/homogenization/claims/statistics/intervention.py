@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from homogenization.claims.evidence import Evidence, Found, narrowed, selected
-from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
+from homogenization.claims.terms import AT_LAYERS, CHANGE_BY, Claim, UnavailableError
 from homogenization.names.numbers import significant
 from homogenization.statistics.doses import STRENGTH, WHOLE, Condition, control_of
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
@@ -16,7 +16,7 @@ _NEAR = 1e-9  # strengths that are written alike are equal
 
 def in_words(claim: Claim) -> str:
     """The mean change, by what, and where."""
-    return f"mean change by {dose_in_words(claim)} {AT_LAYERS[claim['layers']]}"
+    return f"{CHANGE_BY}{dose_in_words(claim)} {AT_LAYERS[claim['layers']]}"
 
 
 def dose_in_words(claim: Claim) -> str:
@@ -34,11 +34,11 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         UnavailableError: the study has no such intervention, condition or control, the control is none in this model,
             too few reviews have a value, or the control's KL does not reach that of the condition.
     """
-    if evidence.tables.interventions is None:
+    if evidence.interventions is None:
         raise UnavailableError("the study changes no attention")
     metric, view, variant, layers = (claim[name] for name in ("metric", "view", "variant", "layers"))
     rows = narrowed(
-        evidence.tables.interventions.filter(model=model),
+        evidence.interventions.filter(model=model),
         ("variant", variant, f"the study does not change this model's attention on the variant '{variant}'"),
         ("metric", metric, f"the study has no {metric} of runs whose attention was changed"),
         ("view", view, f"the study has no view '{view}' of {metric} of these runs"),

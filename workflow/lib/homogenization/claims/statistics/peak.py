@@ -7,7 +7,7 @@ import numpy as np
 from homogenization.claims.evidence import Evidence, Found, estimated
 from homogenization.claims.terms import Claim, is_pooled
 from homogenization.names.verdicts import POOLS
-from homogenization.statistics.resampling import resampled, uniform_weights, weighted_means
+from homogenization.statistics.resampling import uniform_weights, weighted_means
 
 
 def in_words(claim: Claim) -> str:
@@ -34,4 +34,4 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     if claim["of"] == "height":
         return evidence.over_reviews(highest, values)
     # a place moves in jumps: which draws find another one says all that single reviews could
-    return {**estimated(resampled(partial(highest, values), evidence.weights(n), evidence.confidence)), "n_reviews": n}
+    return {**estimated(evidence.resampled(partial(highest, values), n)), "n_reviews": n}

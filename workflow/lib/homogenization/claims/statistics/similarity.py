@@ -16,14 +16,13 @@ def in_words(claim: Claim) -> str:
 def measure(claim: Claim, model: None, evidence: Evidence) -> Found:
     """BERTScore F1 of a variant over all its changed texts, accepted or not, because acceptance selects by F1."""
     variant = claim["variant"]
-    scores = evidence.tables.similarity.filter(variant=variant)
-    if scores.is_empty() and variant in evidence.settings.variants:
+    scores = evidence.similarity.filter(variant=variant)
+    if scores.is_empty() and variant in evidence.variants:
         raise UnavailableError(f"no review was rewritten as '{variant}'")
     if scores.is_empty():
         raise UnavailableError(f"the study has no similarity of a variant '{variant}'")
     changed = scores.filter(pl.col("changed").fill_null(True))
-    reason = too_few_changed((variant, ORIGINAL), len(changed), len(scores), evidence.settings.min_reviews)
-    if reason is not None:
+    if reason := too_few_changed((variant, ORIGINAL), len(changed), len(scores), evidence.min_reviews):
         raise UnavailableError(reason)
     found = evidence.mean(changed.select("review_id", value="f1"))
     return {**found, "share_changed": len(changed) / len(scores)}
