@@ -55,12 +55,13 @@ def mauve_of(first, second, n_clusters, seed):
 
 
 @pytest.mark.parametrize("scale", [1, 2, 5])
-def test_disjoint_histograms_closed_form(scale):
+@pytest.mark.parametrize(("n_points", "precision"), [(25, 0.03), (5000, 1e-4)])
+def test_disjoint_histograms_closed_form(scale, n_points, precision):
     """The frontier is (1 - w)^c, w^c: c times the Beta integral B(c + 1, c)."""
     from scipy.special import beta
 
-    fine = frontier_area(np.array([1.0, 0]), np.array([0, 1.0]), scale, n_points=5000)
-    assert fine == pytest.approx(scale * beta(scale + 1, scale), rel=1e-4)
+    fine = frontier_area(np.array([1.0, 0]), np.array([0, 1.0]), scale, n_points=n_points)
+    assert fine == pytest.approx(scale * beta(scale + 1, scale), rel=precision)
 
 
 @given(counts=HISTOGRAMS)
@@ -204,7 +205,7 @@ def layers_of(tmp_path_factory):
 
 @pytest.fixture(
     scope="module",
-    params=[("minilm", 1, 2), ("minilm", 4, 4), ("llama", 0, 1)],
+    params=[("minilm", 1, 2), ("minilm", 4, 4), ("minilm", 4, 5), ("llama", 0, 1), ("llama", 2, 3)],
     ids=lambda pair: "-".join(map(str, pair)),
 )
 def samples(request, layers_of):
@@ -280,3 +281,16 @@ def test_equal_rows_are_one_centre_whatever_the_last_bit_of_their_scores(runs):
     labels = clustered(scores, kinds_of(rows), 20, 0)
     assert {len(run.init) for run in runs} == {12}
     np.testing.assert_array_equal(labels, np.repeat(labels[::5], 5))
+
+
+def test_every_row_is_as_likely_a_first_centre(runs):
+    """k-means++ draws rows far from others more often."""
+    rows = sample(300, shift=0.3)
+    for seed in range(60):
+        clustered(rows, np.arange(len(rows)), 30, seed)
+    drawn = [run.init for run in runs]
+    assert all(len(np.unique(centres, axis=0)) == 30 for centres in drawn)
+    times = (np.concatenate(drawn)[:, None] == rows).all(axis=2).sum(axis=0)
+    assert times.sum() == len(drawn) * 30
+    far = ((rows - rows.mean(axis=0)) ** 2).sum(axis=1)
+    assert times[far > np.median(far)].mean() == pytest.approx(times.mean(), rel=0.03)
