@@ -107,49 +107,28 @@ class Sight:
         return rows.gather(-1, index.expand(rows.shape))
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """A registered pattern.
-
-    Attributes:
-        name: its name in the configuration and in tables.
-        title: name for readers.
-        rows: P from a `Sight`.
-        control: whether it is there to be compared with.
-    """
-
-    name: str
-    title: str
-    rows: Callable[[Sight], Tensor]
-    control: bool
+PATTERNS: dict[str, Callable[[Sight], Tensor]] = {}  # P of a sight, by its name in the configuration and in tables
 
 
-PATTERNS: dict[str, Pattern] = {}
-
-
-def pattern(title: str, control: bool = False) -> Callable[[Callable], Callable]:
+def pattern(rows: Callable[[Sight], Tensor]) -> Callable[[Sight], Tensor]:
     """Register the decorated function under its name."""
-
-    def register(rows: Callable[[Sight], Tensor]) -> Callable[[Sight], Tensor]:
-        PATTERNS[rows.__name__] = Pattern(rows.__name__, title, rows, control)
-        return rows
-
-    return register
+    PATTERNS[rows.__name__] = rows
+    return rows
 
 
-@pattern("the first token")
+@pattern
 def first(sight: Sight) -> Tensor:
     """All mass on the first token."""
     return sight.onto(0)
 
 
-@pattern("the second token")
+@pattern
 def second(sight: Sight) -> Tensor:
     """All mass on the second token."""
     return sight.onto(1)
 
 
-@pattern("both ends")
+@pattern
 def ends(sight: Sight) -> Tensor:
     """Half on the first token, half on the last one that the query sees: in a causal model, itself."""
 
@@ -160,37 +139,37 @@ def ends(sight: Sight) -> Tensor:
     return sight.kept_unless(sight.sees_first, sight.once("ends", both))
 
 
-@pattern("recent tokens")
+@pattern
 def recency(sight: Sight) -> Tensor:
     """In proportion to 2^(-d / 4), d the distance of query and key."""
     return sight.once("recency", lambda: sight.shares(2.0 ** (-sight.distance / HALF_LIFE)))
 
 
-@pattern("itself")
+@pattern
 def self(sight: Sight) -> Tensor:
     """All mass on the query's own token."""
     return sight.onto(sight.queries)
 
 
-@pattern("all tokens alike", control=True)
+@pattern
 def uniform(sight: Sight) -> Tensor:
     """The same for all tokens that the query sees."""
     return sight.once("uniform", lambda: sight.shares(np.ones(sight.seen.shape)))
 
 
-@pattern("a token elsewhere", control=True)
+@pattern
 def scattered(sight: Sight) -> Tensor:
     """All mass on one token of the review, drawn from its first quarter without the first token."""
     return sight.onto(scattered_place(sight.n_tokens, sight.draw))
 
 
-@pattern("its own weights, permuted", control=True)
+@pattern
 def permuted(sight: Sight) -> Tensor:
     """The query's own weights in random order over the tokens that it sees."""
     return sight.permuted(sight.weights, "weights")
 
 
-@pattern("nothing", control=True)
+@pattern
 def removed(sight: Sight) -> Tensor:
     """No mass at all: rows of A' sum to 1 - λ."""
     return sight.weights.new_zeros(())
