@@ -32,8 +32,7 @@ from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
 from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel
-from homogenization.states.network import packed_model, run_packed
-from homogenization.states.packs import pack_reviews
+from homogenization.states.network import pack_reviews, packed_model, run_packed
 from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 

@@ -17,6 +17,15 @@ EXPERTS = transformers.MixtralConfig(
     num_experts_per_tok=2,
     experts_implementation="eager",  # torch counts no operations of the others
 )
+LLAMA_3_8B = transformers.LlamaConfig(
+    hidden_size=4096,
+    intermediate_size=14336,
+    num_hidden_layers=32,
+    num_attention_heads=32,
+    num_key_value_heads=8,
+    vocab_size=128256,
+)
+GEMMA_7B = transformers.GemmaConfig()
 ALL = CONFIGS | {"mixtral": EXPERTS}
 
 # 10,000 parameters, of which a head has 2,000; 7,000 entries of matrices, 500 of logits; 3 blocks of width 8

@@ -71,4 +71,4 @@ def write_in_threads(monkeypatch):
 
 def pack_reviews_together(monkeypatch):
     """Let a pass on the CPU read several reviews, as one on another device does."""
-    monkeypatch.setattr("homogenization.states.packs.gains_from_packs", lambda device: True)
+    monkeypatch.setattr("homogenization.states.network.gains_from_packs", lambda device: True)

@@ -61,12 +61,9 @@ def without_hub() -> dict[str, str]:
 
 
 def _fetch_model(**weights: str) -> str:
-    from homogenization.models.digests import verified_digests
-    from homogenization.models.weights import resolve_weights
+    from homogenization.models.digests import verified_weights
 
-    resolved = resolve_weights(weights)
-    verified_digests(resolved)
-    return resolved.folder
+    return str(verified_weights(weights).folder)
 
 
 def _read_reviews(**asked: str) -> list[str]:

@@ -158,6 +158,6 @@ def whole_graph_slopes(model, ids, patterns, metrics):
         for attention, gradient in zip(maps, gradients, strict=True):
             seen = sight(attention, b"r")
             for number, name in enumerate(patterns):
-                difference = seen.of_first(PATTERNS[name].rows(seen) - attention.weights)
+                difference = seen.of_first(PATTERNS[name](seen) - attention.weights)
                 slopes[attention.block, number, cell] += float((gradient * difference).sum())
     return slopes

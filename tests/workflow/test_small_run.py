@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "compute_pooled": {"scipy", "zarr"},
     "compute_attention": {"zarr"},
     "compute_sinks": {"zarr"},
-    "compute_mauve": {*SKLEARN, "torch", "zarr"},  # its eigh: six times as fast as scipy's
+    "compute_mauve": {*SKLEARN, "zarr"},
     "tabulate_attention": {"scipy"},
     "tabulate_pooled": {"scipy"},
     "tabulate_positional": {"scipy"},

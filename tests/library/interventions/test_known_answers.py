@@ -26,7 +26,7 @@ from homogenization.states.model import load_model
 from homogenization.states.network import run_packed
 from plain_interventions import tiny_language_model
 from tiny_blocks import EMBEDDED
-from tiny_models import CONFIGS, random_texts
+from tiny_models import BIDIRECTIONAL, CONFIGS, random_texts
 
 NAMES = [name for name in CONFIGS if name != "gpt_neox_sequential"]
 LENGTHS = [40, 7, 140]
@@ -65,7 +65,7 @@ def test_no_dose_is_no_steering_bit_for_bit_and_no_damage(name):
             assert damage(untouched, changed, IDS).rows()[:, 0].tolist() == [0.0] * 3
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma2", "bert"])
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "bert"])
 def test_a_pack_gives_what_its_reviews_give_alone(name):
     pack = pack_of(name)
     untouched = pack.through()
@@ -135,3 +135,17 @@ def test_steering_on_a_trained_model():
     kl = dict(doses.group_by("condition").agg(pl.col("kl").mean()).rows())
     assert kl.pop("untouched") == 0
     assert all(0.001 < divergence < 0.2 for divergence in kl.values()), kl
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - BIDIRECTIONAL))
+def test_the_first_token_of_a_causal_model_never_moves(name):
+    """It reads itself alone, so only what takes mass away (`removed`) can move it."""
+    pack = pack_of(name)
+    untouched = pack.through()
+    for condition in conditions_of(EVERY):
+        if condition.pattern == "removed":
+            continue
+        changed = apply(condition, pack, untouched)
+        for ours, before in zip(changed.states, untouched.states, strict=True):
+            firsts = changed.offsets[:-1]
+            np.testing.assert_allclose(ours[firsts], before[firsts], rtol=1e-5, atol=1e-5, err_msg=condition.key)

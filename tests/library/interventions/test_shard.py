@@ -94,8 +94,8 @@ def test_a_shard_has_a_row_for_all_that_is_asked(save, job, tmp_path):
 
 
 def test_a_new_condition_alone_is_computed_and_the_rest_stays(save, job, monkeypatch):
-    entry, chosen = save(), CHOSEN | {"slopes": None}
-    before = job(entry, chosen)
+    entry = save()
+    before = job(entry)
     asked = []
 
     def counted(reviews, conditions, *others, **further):
@@ -103,10 +103,11 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(save, job, monkeyp
         return intervened.intervene(reviews, conditions, *others, **further)
 
     monkeypatch.setattr(shard, "intervene", counted)
-    assert all(old.equals(new) for old, new in zip(before, job(entry, chosen), strict=True))
+    assert all(old.equals(new) for old, new in zip(before, job(entry), strict=True))
     assert asked == [], "all is known"
-    more = chosen | {"steering": {"patterns": ["first", "removed"], "strengths": [0.1, 0.2]}, "blocks": ["all"]}
-    metrics, doses, _ = job(entry, more)
+    more = CHOSEN | {"steering": {"patterns": ["first", "removed"], "strengths": [0.1, 0.2]}, "blocks": ["all"]}
+    metrics, doses, slopes = job(entry, more)
+    assert slopes.equals(before[2])
     assert asked == [["untouched", "steering:first:0.2:all", "steering:removed:0.2:all"]]
     whole = job(save("qwen2"), more)  # other weights: nothing stays
     assert len(asked[1]) == 6

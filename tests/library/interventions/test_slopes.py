@@ -38,7 +38,11 @@ def difference(model, ids, pattern, blocks):
 
 @pytest.mark.parametrize(
     ("name", "n_tokens"),  # less and more than the width
-    [("llama", 90), ("gemma2", 30), ("gpt2", 30), ("gpt_neox", 30), ("bert", 30)],
+    [
+        *((name, 30) for name in ("llama", "gemma", "qwen2", "gpt2", "gpt_neox", "bert")),
+        ("llama", 90),
+        ("gemma2", 90),
+    ],
 )
 def test_slopes_equal_finite_differences_and_add_up(name, n_tokens):
     model = in_float64(packed_model(network(CONFIGS[name])))

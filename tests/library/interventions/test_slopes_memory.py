@@ -1,15 +1,17 @@
-"""What slopes hold at once, counted tensor by tensor on the meta device at the true sizes of a model of 8B."""
+"""What slopes hold at once, counted tensor by tensor on the meta device at the true sizes of models of 7 to 8B."""
 
 import math
 import weakref
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 import torch
 import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from described import GEMMA_7B, LLAMA_3_8B
 from homogenization.interventions import attribution, changes, recorded, slopes
 from homogenization.interventions.conditions import cells
 from homogenization.measures.blocks import find_layout
@@ -21,14 +23,6 @@ from homogenization.states.network import packed_model
 GIB = 2**30
 METRICS = ["cosine_anisotropy", "cosine_to_first_token"]  # what others hold beside these is n x n
 PATTERNS = ["first", "permuted"]
-LLAMA_3_8B = transformers.LlamaConfig(
-    hidden_size=4096,
-    intermediate_size=14336,
-    num_hidden_layers=32,
-    num_attention_heads=32,
-    num_key_value_heads=8,
-    vocab_size=128256,
-)
 
 
 class Held(TorchDispatchMode):
@@ -95,9 +89,10 @@ def most_held(config, n_blocks, n_tokens):
     return held.most
 
 
-def test_slopes_of_1024_tokens_fit_and_the_plan_says_so(tmp_path):
+@pytest.mark.parametrize("config", [LLAMA_3_8B, GEMMA_7B], ids=["llama-3-8b", "gemma-7b"])
+def test_slopes_of_1024_tokens_fit_and_the_plan_says_so(config, tmp_path):
     """A further block adds its weights and a layer of the stream, so two and three blocks tell of all."""
-    config, n_tokens = LLAMA_3_8B, 1024
+    n_tokens = 1024
     two, three = (most_held(config, n_blocks, n_tokens) for n_blocks in (2, 3))
     most = two + (config.num_hidden_layers - 2) * (three - two)
     config.save_pretrained(tmp_path)

@@ -212,3 +212,28 @@ def test_scripts(tmp_path):
     ranks = [np.linalg.norm(subset) ** 2 / np.linalg.norm(subset, 2) ** 2 for subset in subsets]
     assert made["value"].to_list() == pytest.approx([np.mean(ranks)] * 2, rel=1e-6)
     assert math.isfinite(made["value"][0])
+
+
+def test_the_same_tokens_in_every_layer():
+    """The layers differ in scale alone; so do the norms, and nothing else."""
+    store = store_of(scale_of_layer={0: 1.0, 2: 8.0})
+    table = common(store)
+    first, second = (table.filter(layer=layer).drop("layer", "depth") for layer in (0, 2))
+    assert_frame_equal(first, second, rel_tol=1e-12)
+
+
+def test_more_draws_average_more():
+    """One draw is one subset; the mean over many has less spread over seeds."""
+    values = {
+        draws: [common(store_of(), ["cosine_anisotropy"], draws=draws, seed=seed)["value"][0] for seed in range(12)]
+        for draws in (1, 16)
+    }
+    assert np.std(values[16]) < 0.5 * np.std(values[1])
+
+
+def test_undefined_values_are_nan():
+    store = store_of()
+    states = store.residual_stream
+    store.residual_stream = lambda layer, tokens: states(layer, tokens) * 0
+    table = common(store).filter(point="residual_stream")
+    assert table.filter(metric="effective_rank")["value"].is_nan().all()

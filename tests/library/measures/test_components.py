@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import torch
 from hypothesis import given
+from transformers import AutoModel
 
 from extracted import pack_reviews_together, run
 from homogenization.measures.blocks import find_layout
@@ -15,9 +16,10 @@ from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.measures.views import TokenGram
 from homogenization.models.tokens import tokenize
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.states.long_texts import Texts
+from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.store import open_store
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
@@ -278,3 +280,16 @@ def test_degenerate_reviews_have_the_numbers_of_the_definitions(tokens):
         expected = plain_numbers(seen)
         np.testing.assert_allclose(numbers[[0, 2]], [expected[0], expected[2]], rtol=1e-8)
         np.testing.assert_allclose(numbers[1], expected[1], atol=1e-12)
+
+
+def test_minilm_equals_transformers(minilm, measured):
+    table, metadata = measured
+    assert metadata["layout"] == "BERT"
+    plain = AutoModel.from_pretrained(resolve_weights(MINILM).folder, attn_implementation="eager")
+    ids = windows(minilm, ["r2"], [MIXED[2]]).tokens.token_ids.tolist()
+    of_review = table.filter(pl.col("review_id") == "r2")
+    values = {row[:3]: row[3:] for row in of_review.select(*KEYS[:3], *NUMBERS).rows()}
+    for layer, points in enumerate(expected_points(plain, "bert", ids), start=1):
+        for point, tokens in points.items():
+            np.testing.assert_allclose(values[layer, point, "all_tokens"], plain_numbers(tokens), rtol=1e-4)
+            np.testing.assert_allclose(values[layer, point, "without_first"], plain_numbers(tokens[1:]), rtol=1e-4)

@@ -41,7 +41,7 @@ def model(tmp_path_factory):
     return load_model(entry)
 
 
-@pytest.fixture(scope="module", params=["bfloat16"])
+@pytest.fixture(scope="module", params=["float32", "bfloat16"])
 def stores(model, request, tmp_path_factory):
     """A store of no review, and a sample of it."""
     whole, sample = (tmp_path_factory.mktemp("states") / f"{name}.zarr.zip" for name in ("whole", "sample"))

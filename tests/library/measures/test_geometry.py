@@ -136,3 +136,24 @@ def test_modes_with_and_without_the_first_token_are_tabulated():
     assert found["a", "without_first"] == 1
     assert found["b", "all_tokens"] == 1
     assert math.isnan(found["b", "without_first"])
+
+
+@pytest.mark.parametrize("n", [2, 9])
+def test_orthonormal_rows(n):
+    geometry = token_geometry(np.eye(n))
+    assert geometry["resultant_length"] == pytest.approx(1 / math.sqrt(n))
+    assert metric("cosine_anisotropy", geometry) == pytest.approx(0, abs=1e-15)
+    assert geometry["cosine_histogram"][20] == n * (n - 1) / 2
+
+
+def test_modes_of_groups_of_tokens_and_of_noise():
+    generator = np.random.default_rng(0)
+    directions = np.linalg.qr(generator.standard_normal((64, 3)))[0].T
+    spread = 0.02 * generator.standard_normal((60, 64))
+    turned = directions[0] + spread
+    groups = directions[np.arange(60) % 3] + spread  # cosines within a group near 1, between groups near 0
+    opposed = np.where(np.arange(60) % 2, 1, -1)[:, None] * directions[0] + spread
+    for tokens, expected in ((spread, 1), (turned, 1), (groups, 2), (opposed, 2)):
+        geometry = token_geometry(tokens)
+        assert metric("cosine_modes", geometry) == expected
+        assert metric("cosine_modes", geometry, "without_first") == expected

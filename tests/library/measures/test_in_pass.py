@@ -19,10 +19,11 @@ from homogenization.measures.reviews import class_of, measured
 from homogenization.measures.spectra import spectra_of
 from homogenization.measures.views import VIEWS, TokenGram
 from homogenization.measures.workers import Workers
+from homogenization.names.points import ATTENTION_RECEIVED
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.held import HeldStates
 from homogenization.states.sample import Sample, sample_states
-from homogenization.states.store import open_store
+from homogenization.states.store import TOKEN_ARRAYS, open_store
 from tiny_models import CONFIGS, beginning
 
 PARAMS = {
@@ -91,8 +92,9 @@ def test_chosen_layers_are_measured_alone(tmp_path):
     assert set(found["spectra"][0]["layer"]) == {0, 2, 3}
 
 
-def test_pooled_tokens_that_are_too_many_to_be_held_are_read_twice(tmp_path, monkeypatch):
-    model = tiny(CONFIGS["gemma2"])
+@pytest.mark.parametrize("architecture", ["llama", "gemma2", "gpt2"])
+def test_pooled_tokens_that_are_too_many_to_be_held_are_read_twice(tmp_path, monkeypatch, architecture):
+    model = tiny(CONFIGS[architecture])
     *_, expected = over_store(model, texts_of(model), tmp_path / "s.zarr.zip")
     monkeypatch.setattr(in_pass, "HELD_BYTES", 0)
     *_, found = in_the_pass(model, texts_of(model), token_budget=70)
@@ -130,9 +132,9 @@ def test_a_sample_is_that_of_the_store(tmp_path):
     in_the_pass(model, texts, measures={"attention": PARAMS["attention"]}, sample=sample)
     with open_store(tmp_path / "found.zarr.zip") as found, open_store(tmp_path / "expected.zarr.zip") as expected:
         assert found.attributes == expected.attributes
-        names = {name for name, _ in expected.stored_arrays()}
-        assert names == {name for name, _ in found.stored_arrays()}
-        for name in names:
+        assert found.contents.points == expected.contents.points
+        assert (found.attention_received() is None) == (expected.attention_received() is None)
+        for name in (*TOKEN_ARRAYS, *found.contents.points, ATTENTION_RECEIVED):
             mine, theirs = found.read(name), expected.read(name)
             assert mine.dtype == theirs.dtype
             assert (mine == theirs).all(), name

@@ -92,3 +92,8 @@ def test_in_networks_the_middle_decides(config):
     passing = states_with(config, once, 4)
     assert norm_excess(np.linalg.norm(passing[2], axis=1))[5] > TIMES_THE_MEDIAN
     assert massive_tokens(passing) == frozenset()
+
+
+def test_tokens_of_norm_zero_are_not_massive():
+    assert not are_massive(np.zeros((5, 4)), np.arange(5) / 4).any()
+    assert np.isnan(norm_excess(np.zeros(3))).all()

@@ -4,10 +4,10 @@ import mauve.compute_mauve  # the published package (GPL): in tests alone
 import numpy as np
 import polars as pl
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.linalg import eigh
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from transformers import PreTrainedTokenizerFast
@@ -55,12 +55,13 @@ def mauve_of(first, second, n_clusters, seed):
 
 
 @pytest.mark.parametrize("scale", [1, 2, 5])
-def test_disjoint_histograms_closed_form(scale):
+@pytest.mark.parametrize(("n_points", "precision"), [(25, 0.03), (5000, 1e-4)])
+def test_disjoint_histograms_closed_form(scale, n_points, precision):
     """The frontier is (1 - w)^c, w^c: c times the Beta integral B(c + 1, c)."""
     from scipy.special import beta
 
-    fine = frontier_area(np.array([1.0, 0]), np.array([0, 1.0]), scale, n_points=5000)
-    assert fine == pytest.approx(scale * beta(scale + 1, scale), rel=1e-4)
+    fine = frontier_area(np.array([1.0, 0]), np.array([0, 1.0]), scale, n_points=n_points)
+    assert fine == pytest.approx(scale * beta(scale + 1, scale), rel=precision)
 
 
 @given(counts=HISTOGRAMS)
@@ -96,11 +97,13 @@ def test_against_the_published_frontier():
 @pytest.mark.parametrize("fails", [False, True], ids=["", "a solver fails"])
 @pytest.mark.parametrize("shape", [(300, 20), (50, 200)])
 def test_principal_components(monkeypatch, shape, fails):
-    def failing(_):
-        raise torch.linalg.LinAlgError
+    def failing(symmetric, driver):
+        if driver == "evd":
+            raise np.linalg.LinAlgError
+        return eigh(symmetric, driver=driver)
 
     if fails:
-        monkeypatch.setattr(torch.linalg, "eigh", failing)
+        monkeypatch.setattr("homogenization.measures.mauve.eigh", failing)
     rows = np.random.default_rng(1).standard_normal(shape).astype(np.float32) * np.arange(1, shape[1] + 1) ** -0.5
     expected = PCA(n_components=0.9, svd_solver="full").fit_transform(rows)
     scores = principal_components(rows.astype(np.float32))
@@ -202,7 +205,7 @@ def layers_of(tmp_path_factory):
 
 @pytest.fixture(
     scope="module",
-    params=[("minilm", 1, 2), ("minilm", 4, 4), ("llama", 0, 1)],
+    params=[("minilm", 1, 2), ("minilm", 4, 4), ("minilm", 4, 5), ("llama", 0, 1), ("llama", 2, 3)],
     ids=lambda pair: "-".join(map(str, pair)),
 )
 def samples(request, layers_of):
@@ -278,3 +281,16 @@ def test_equal_rows_are_one_centre_whatever_the_last_bit_of_their_scores(runs):
     labels = clustered(scores, kinds_of(rows), 20, 0)
     assert {len(run.init) for run in runs} == {12}
     np.testing.assert_array_equal(labels, np.repeat(labels[::5], 5))
+
+
+def test_every_row_is_as_likely_a_first_centre(runs):
+    """k-means++ draws rows far from others more often."""
+    rows = sample(300, shift=0.3)
+    for seed in range(60):
+        clustered(rows, np.arange(len(rows)), 30, seed)
+    drawn = [run.init for run in runs]
+    assert all(len(np.unique(centres, axis=0)) == 30 for centres in drawn)
+    times = (np.concatenate(drawn)[:, None] == rows).all(axis=2).sum(axis=0)
+    assert times.sum() == len(drawn) * 30
+    far = ((rows - rows.mean(axis=0)) ** 2).sum(axis=1)
+    assert times[far > np.median(far)].mean() == pytest.approx(times.mean(), rel=0.03)

@@ -10,6 +10,7 @@ from homogenization.measures.reviews import measured
 from homogenization.measures.spectra import SPECTRA_SCHEMA, Spectra, singular_values
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+from homogenization.run.errors import HomogenizationError
 from measured import degenerate_tokens, store_of
 
 TOLERANCE = 1e-6
@@ -44,6 +45,11 @@ def resolved(values):
     return np.count_nonzero(values**2 > 1e-12 * values.max() ** 2)
 
 
+def bfloat16(values):
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
 def gaussian(n, width, seed=0):
     return np.random.default_rng(seed).standard_normal((n, width))
 
@@ -76,20 +82,36 @@ def test_isotropic_tokens_reach_the_bound_of_a_centred_view(n, width, seed, shif
 SHAPES = [(60, 200), (200, 60), (80, 80)]
 
 
+def massive(tokens, place, times):
+    """The tokens, of which one is so many times as long."""
+    return tokens * np.where(np.arange(len(tokens)) == place, times, 1)[:, None]
+
+
 HARD = {
-    "a massive token in the middle": lambda n, width: (
-        decaying(n, width) * np.where(np.arange(n) == n // 2, 1e3, 1)[:, None]
-    ),
+    **{
+        f"a first token of {times:g}, {make.__name__}": lambda n, width, make=make, times=times: massive(
+            make(n, width), 0, times
+        )
+        for make in (gaussian, decaying)
+        for times in (1e2, 1e3, 1e4)
+    },
+    "a token of 100 in the middle": lambda n, width: massive(decaying(n, width), n // 2, 1e2),
+    "a token of 1000 in the middle": lambda n, width: massive(decaying(n, width), n // 2, 1e3),
+    "bfloat16": lambda n, width: massive(bfloat16(decaying(n, width)), 0, 1024),
     "repeated rows": lambda n, width: gaussian(n, width)[np.random.default_rng(1).integers(0, n // 3, n)],
     # centring the Gram matrix itself would lose the centred views
-    "a mean larger than the spread": lambda n, width: gaussian(n, width) + 100 * gaussian(1, width, seed=2),
+    "a mean of 10": lambda n, width: gaussian(n, width) + 10 * gaussian(1, width, seed=2),
+    "a mean of 100": lambda n, width: gaussian(n, width) + 100 * gaussian(1, width, seed=2),
 }
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", HARD)
 def test_tokens_on_which_precision_is_lost(shape, kind):
-    assert_metrics_equal_svd(HARD[kind](*shape).astype(np.float32))
+    tokens = HARD[kind](*shape).astype(np.float32)
+    assert_metrics_equal_svd(tokens)
+    n_distinct = len(np.unique(tokens, axis=0))
+    assert np.count_nonzero(singular_values(tokens, ["raw"])["raw"]) == min(n_distinct, shape[1])
 
 
 @given(tokens=degenerate_tokens())
@@ -198,3 +220,52 @@ def test_table():
     assert (row["review_id"], row["layer"], row["view"], row["width"]) == ("b", 1, "raw", 4)
     expected = np.linalg.svd(gaussian(8, 4, seed=1)[3:], compute_uv=False)
     np.testing.assert_allclose(row["singular_values"], expected, rtol=1e-6)
+
+
+@given(
+    n=st.integers(2, 30), width=st.integers(1, 30), seed=st.integers(0, 1000), spread=st.sampled_from([0.0, 1.0, 9.0])
+)
+@settings(deadline=None)
+def test_every_metric_of_every_view_keeps_its_bounds(n, width, seed, spread):
+    rng = np.random.default_rng(seed)
+    tokens = rng.standard_normal((n, width)) * rng.exponential(size=(n, 1)) + spread
+    for view, values in singular_values(tokens, VIEWS).items():
+        for name, value in every_metric(values).items():
+            low, high = SPECTRAL_METRICS[name].bounds
+            assert np.isnan(value) or (low is None or value >= low - 1e-9), (view, name, value)
+            assert np.isnan(value) or (high is None or value <= high + 1e-9), (view, name, value)
+
+
+def test_float32_gram_would_be_wrong():
+    """Why everything is float64: where one direction holds nearly all, float32 drowns the rest in rounding."""
+    common = 1e3 * np.outer(np.ones(200), gaussian(1, 300)[0])
+    tokens = (common + 0.1 * gaussian(200, 300, seed=4)).astype(np.float32)
+    exact = every_metric(np.linalg.svd(tokens.astype(np.float64), compute_uv=False))["effective_rank"]
+    ours = every_metric(singular_values(tokens, ["raw"])["raw"])["effective_rank"]
+    single = np.sqrt(np.linalg.eigvalsh(tokens @ tokens.T).astype(np.float64).clip(min=0))[::-1]
+    assert ours == pytest.approx(exact, rel=TOLERANCE)
+    assert abs(every_metric(single)["effective_rank"] / exact - 1) > 1e-3
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_one_token(width):
+    values = singular_values(np.full((1, width), 2.0), VIEWS)
+    assert values["raw"] == pytest.approx([2 * width**0.5])
+    assert values["unit"] == pytest.approx([1])
+    assert values["centred"].size == 0
+    for view in VIEWS[3:]:
+        assert values[view].shape == (0,)
+
+
+def test_zero_tokens():
+    tokens = gaussian(5, 8)
+    tokens[[0, 3]] = 0
+    assert np.count_nonzero(singular_values(tokens, ["unit"])["unit"]) == 3
+    assert not singular_values(np.zeros((5, 3)), ["raw"])["raw"].any()
+
+
+def test_states_that_are_not_finite_are_refused():
+    states = {layer: gaussian(8, 4, seed=layer).astype(np.float32) for layer in (0, 1)}
+    states[1][4, 2] = np.inf
+    with pytest.raises(HomogenizationError, match=r"review b: .* residual_stream, layer 1.* bfloat16 or float32"):
+        measured(Spectra(store_of(states, [3, 5]), ["raw"]))

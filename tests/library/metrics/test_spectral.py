@@ -29,7 +29,7 @@ def spectrum(matrix):
     return np.linalg.svd(matrix, compute_uv=False)
 
 
-@pytest.mark.parametrize("n", [2, 50])
+@pytest.mark.parametrize("n", [2, 7, 50])
 def test_identical_rows(n):
     values = np.zeros(n)
     values[0] = math.sqrt(n) * 3
@@ -51,7 +51,7 @@ def test_identical_rows(n):
     assert math.isnan(metric("alpha_req", values))
 
 
-@pytest.mark.parametrize("n", [2, 50])
+@pytest.mark.parametrize("n", [2, 7, 50])
 def test_orthonormal_rows(n):
     values = spectrum(np.linalg.qr(np.random.default_rng(0).standard_normal((60, n)))[0].T)
     expected = {
@@ -154,3 +154,16 @@ def test_bounds_and_scale(values, scale):
     for name in SCALE_FREE:
         np.testing.assert_allclose(metric(name, values * scale), metric(name, values), rtol=1e-9, atol=1e-12)
     assert metric("schatten_4", values * scale) == pytest.approx(scale * metric("schatten_4", values))
+
+
+@pytest.mark.parametrize(
+    ("shape", "effective_rank", "entropy_rank", "participation", "variance"),
+    [((300, 1000), 287.6, 258.1, 230.6, 0.0079), ((300, 300), 241.3, 181.6, 149.6, 0.0129)],
+)
+def test_gaussian_check_values(shape, effective_rank, entropy_rank, participation, variance):
+    generator = np.random.default_rng(3)
+    spectra = [spectrum(generator.standard_normal(shape)) for _ in range(3)]
+    assert metric("effective_rank", *spectra).mean() == pytest.approx(effective_rank, abs=0.25)
+    assert metric("matrix_entropy_rank", *spectra).mean() == pytest.approx(entropy_rank, abs=0.5)
+    assert metric("participation_ratio", *spectra).mean() == pytest.approx(participation, abs=0.7)
+    assert metric("max_explainable_variance", *spectra).mean() == pytest.approx(variance, abs=0.0004)

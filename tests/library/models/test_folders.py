@@ -149,6 +149,7 @@ def test_a_configuration_that_is_no_object_is_named(folder, content, words):
         ({"num_attention_heads": 0}, "modulo by zero"),
         ({"id2label": [1]}, "not a configuration"),
         ({"model_type": [1]}, "not a configuration"),
+        ({"model_type": "brand_new"}, "brand_new"),
         ({"model_type": "new", "auto_map": {"AutoConfig": "c.New"}}, "bring their own code are not run"),
         ({"hidden_act": "unknown"}, "can't be loaded ('unknown')"),
         ({"num_hidden_layers": 1}, "hold layers.1.input_layernorm.weight, for which LlamaModel has no place"),

@@ -12,7 +12,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
-from transformers import AutoModel, AutoTokenizer, BertTokenizer
+from transformers import AutoModel, AutoTokenizer, BertTokenizer, PreTrainedTokenizerFast
 
 from homogenization.models.loading import load_network
 from homogenization.models.tokenizer import load_tokenizer
@@ -172,3 +172,13 @@ def test_a_position_without_a_row_is_told(tmp_path):
     loaded = load_network(AutoModel, tmp_path, "float32")
     with pytest.raises(HomogenizationError, match=r"the index wpe 512 of a text has no row .* has 512\. .*max_tokens"):
         loaded(torch.ones(1, 513, dtype=torch.int64))
+
+
+def test_fast_tokenizers_of_this_project_stay_as_they_are(tmp_path):
+    """A file that transformers reads as it stands: nothing changes, down to the offsets."""
+    made = PreTrainedTokenizerFast(tokenizer_object=train_tokenizer(TEXTS * 3, 330), bos_token="<s>", eos_token="</s>")
+    made.save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "llama", "vocab_size": 330}')
+    loaded, by_class = load_tokenizer(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    for text in TEXTS:
+        assert loaded(text, return_offsets_mapping=True) == by_class(text, return_offsets_mapping=True)

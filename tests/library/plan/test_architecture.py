@@ -3,7 +3,7 @@
 import pytest
 import transformers
 
-from described import ALL, MINILM, described
+from described import ALL, LLAMA_3_8B, MINILM, described
 from homogenization.models.weights import resolve_configuration
 from homogenization.plan.architecture import describe_architecture
 from homogenization.states.check import check_against_eager
@@ -37,15 +37,7 @@ def test_the_facts_of_real_weights():
     ("config", "parameters", "head"),
     [
         (
-            transformers.LlamaConfig(
-                hidden_size=4096,
-                intermediate_size=14336,
-                num_hidden_layers=32,
-                num_attention_heads=32,
-                num_key_value_heads=8,
-                vocab_size=128256,
-                tie_word_embeddings=False,
-            ),
+            LLAMA_3_8B,
             8_030_261_248,
             4096 * 128256,
         ),

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from conftest import ROOT
-from described import ALL, MINILM, NETWORK, described
+from described import ALL, LLAMA_3_8B, MINILM, NETWORK, described
 from homogenization.models.weights import resolve_configuration
 from homogenization.plan.architecture import Architecture, describe_architecture
 from homogenization.plan.costs import (
@@ -189,9 +189,7 @@ class LiveBytes(TorchDispatchMode):
 
 
 SHAPES = {
-    "Llama-3-8B": transformers.LlamaConfig(
-        hidden_size=4096, intermediate_size=14336, num_attention_heads=32, num_key_value_heads=8, num_hidden_layers=2
-    ),
+    "Llama-3-8B": transformers.LlamaConfig(**LLAMA_3_8B.to_dict() | {"num_hidden_layers": 2}),
     "Gemma-7B": transformers.GemmaConfig(num_hidden_layers=2),
     "Qwen2.5-7B": transformers.Qwen2Config(
         hidden_size=3584, intermediate_size=18944, num_attention_heads=28, num_key_value_heads=4, num_hidden_layers=2

@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.states.packs import pack_reviews
+from homogenization.states.network import pack_reviews
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 80))

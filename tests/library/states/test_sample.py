@@ -99,6 +99,7 @@ def test_no_chunk_is_padded_and_none_is_large(tmp_path):
         sizes = [entry.file_size for entry in archive.infolist() if entry.filename.startswith("residual_stream/000/c/")]
     # 9 tokens in chunks of 8 at most, as those of the store: two of 5 rather than two of 8
     assert [size // (4 * WIDTH) for size in sizes] == [5, 5]
+    assert sorted(os.listdir(tmp_path)) == ["full.zarr.zip", "sample.zarr.zip"], "and nothing else is left"
 
 
 @given(review_id=review_ids, n=st.integers(1, 80), k=st.integers(1, 90), seed=seeds)

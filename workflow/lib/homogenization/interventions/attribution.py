@@ -66,7 +66,7 @@ def attribution_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[st
         tokens = block.resid_mid.detach()[left]
         sights = [sight(attention, draw) for attention in block.maps]
         for number, name in enumerate(patterns):
-            rows = [view.of_first(PATTERNS[name].rows(view)) for view in sights]
+            rows = [view.of_first(PATTERNS[name](view)) for view in sights]
             slopes = [_inner(of_weights, rows) for of_weights in (after_block, by_weights[0])]
             cosine, length, predicted = added_to(tokens, added_by(rows)[left])
             if attn_out_by is not None:

@@ -52,7 +52,7 @@ def steering(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
         strength: λ; at 0, A' is A bit for bit.
         draws: for each review of the pack, the name of its draws.
     """
-    rows = PATTERNS[pattern].rows
+    rows = PATTERNS[pattern]
 
     def change(attention: AttentionMap) -> torch.Tensor:
         view = sight(attention, draws[attention.review])

@@ -28,11 +28,10 @@ from homogenization.interventions.readings import read
 from homogenization.interventions.schedule import Pack, apply, fits, refuse_other_positions
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, crossed
 from homogenization.measures.blocks import norms_attention
-from homogenization.measures.reviews import with_origin
+from homogenization.measures.reviews import Inline, with_origin
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
-from homogenization.states.network import PackedModel
-from homogenization.states.packs import run_packs
+from homogenization.states.network import PackedModel, run_packs
 
 _WAITING = 2  # runs whose numbers are not all there yet: each keeps the states of its pack in main memory
 
@@ -144,20 +143,11 @@ def intervene(
     return table, _doses_table(doses, conditions, reviews, identity)
 
 
-class _Inline(Executor):
-    """Does what is submitted at once."""
-
-    def submit(self, function: Callable, /, *arguments: Any, **named: Any) -> Future:
-        done = Future()
-        done.set_result(function(*arguments, **named))
-        return done
-
-
 @contextmanager
-def _beside(model: PackedModel) -> Iterator[Executor]:
+def _beside(model: PackedModel) -> Iterator[Executor | Inline]:
     """Threads that measure one run while a GPU makes the next; on a CPU, which has no rest from passes, none."""
     if model.device.type != "cuda":
-        yield _Inline()
+        yield Inline()
         return
     n_threads = max(1, torch.get_num_threads() - 1)  # one launches the passes
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as threads:

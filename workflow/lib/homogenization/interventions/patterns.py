@@ -107,47 +107,35 @@ class Sight:
         return rows.gather(-1, index.expand(rows.shape))
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """A registered pattern.
-
-    Attributes:
-        name: its name in the configuration and in tables.
-        rows: P from a `Sight`.
-        control: whether it does as much to attention as others, but not what they are about.
-    """
-
-    name: str
-    rows: Callable[[Sight], Tensor]
-    control: bool
+PATTERNS: dict[str, Callable[[Sight], Tensor]] = {}  # P of a sight, by its name in the configuration and in tables
+CONTROLS: list[str] = []  # names of those that do as much to attention as others, but not what these are about
 
 
-PATTERNS: dict[str, Pattern] = {}
-
-
-def pattern(control: bool = False) -> Callable[[Callable], Callable]:
+def pattern(rows: Callable[[Sight], Tensor]) -> Callable[[Sight], Tensor]:
     """Register the decorated function under its name."""
-
-    def register(rows: Callable[[Sight], Tensor]) -> Callable[[Sight], Tensor]:
-        PATTERNS[rows.__name__] = Pattern(rows.__name__, rows, control)
-        return rows
-
-    return register
+    PATTERNS[rows.__name__] = rows
+    return rows
 
 
-@pattern()
+def control(rows: Callable[[Sight], Tensor]) -> Callable[[Sight], Tensor]:
+    """Register the decorated function, with which other patterns are compared."""
+    CONTROLS.append(rows.__name__)
+    return pattern(rows)
+
+
+@pattern
 def first(sight: Sight) -> Tensor:
     """All mass on the first token."""
     return sight.onto(0)
 
 
-@pattern()
+@pattern
 def second(sight: Sight) -> Tensor:
     """All mass on the second token."""
     return sight.onto(1)
 
 
-@pattern()
+@pattern
 def ends(sight: Sight) -> Tensor:
     """Half on the first token, half on the last one that the query sees: in a causal model, itself."""
 
@@ -158,37 +146,37 @@ def ends(sight: Sight) -> Tensor:
     return sight.kept_unless(sight.sees_first, sight.once("ends", both))
 
 
-@pattern()
+@pattern
 def recency(sight: Sight) -> Tensor:
     """In proportion to 2^(-d / 4), d the distance of query and key."""
     return sight.once("recency", lambda: sight.shares(2.0 ** (-sight.distance / HALF_LIFE)))
 
 
-@pattern()
+@pattern
 def self(sight: Sight) -> Tensor:
     """All mass on the query's own token."""
     return sight.onto(sight.queries)
 
 
-@pattern(control=True)
+@control
 def uniform(sight: Sight) -> Tensor:
     """The same for all tokens that the query sees."""
     return sight.once("uniform", lambda: sight.shares(np.ones(sight.seen.shape)))
 
 
-@pattern(control=True)
+@control
 def scattered(sight: Sight) -> Tensor:
     """All mass on one token of the review, drawn from its first quarter without the first token."""
     return sight.onto(scattered_place(sight.n_tokens, sight.draw))
 
 
-@pattern(control=True)
+@control
 def permuted(sight: Sight) -> Tensor:
     """The query's own weights in random order over the tokens that it sees."""
     return sight.permuted(sight.weights, "weights")
 
 
-@pattern(control=True)
+@control
 def removed(sight: Sight) -> Tensor:
     """No mass at all: rows of A' sum to 1 - λ."""
     return sight.weights.new_zeros(())

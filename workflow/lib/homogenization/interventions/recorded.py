@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from homogenization.interventions.readings import massive_tokens
 from homogenization.measures.blocks import Layout, points_captured
+from homogenization.models.blocks import hooked, states_in
 from homogenization.models.widening import numbers_of, outside_of, widen, widen_while_running, widened
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import AttentionMap, PackedPass, attending_to
@@ -132,7 +133,7 @@ class Recorded:
         points = nullcontext() if layout is None else points_captured(alone, layout, take)
         with widened(numbers_of(block), torch.float64):
             with InFloat64(), attending_to(packed_pass), points:
-                output = _stream(block(entering[None], *positional, **named))[0]
+                output = states_in(block(entering[None], *positional, **named))[0]
             kept = {}
             if layout is not None:
                 kept["resid_mid"] = taken[layout.reached_by_attention]
@@ -189,31 +190,22 @@ def record(model: PackedModel, token_ids: Sequence[int], layout: Layout | None =
         return (stream if layers else stream.detach().requires_grad_(), *others), named
 
     def after(_block: torch.nn.Module, _inputs: tuple, output: Any) -> Any:
-        layers.append(_stream(output).detach().requires_grad_())
+        layers.append(states_in(output).detach().requires_grad_())
         return (layers[-1], *output[1:]) if isinstance(output, tuple) else layers[-1]
 
     hooks = [block.register_forward_pre_hook(before, with_kwargs=True) for block in model.blocks]
     hooks += [block.register_forward_hook(after) for block in model.blocks]
     streams: list[torch.Tensor] = []
-    try:
-        with InFloat64():
-            run_packed(
-                model,
-                token_ids,
-                [len(token_ids)],
-                False,
-                lambda _, states: streams.append(states.detach()),
-                gradients=True,
-            )
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with hooked(hooks), InFloat64():
+        run_packed(
+            model,
+            token_ids,
+            [len(token_ids)],
+            False,
+            lambda _, states: streams.append(states.detach()),
+            gradients=True,
+        )
     return Recorded(model, streams, arguments, _massive(streams), layout)
-
-
-def _stream(output: Any) -> torch.Tensor:
-    """The residual stream (1, n, width) in what a block returns."""
-    return output[0] if isinstance(output, tuple) else output
 
 
 def on_host(numbers: torch.Tensor) -> np.ndarray:

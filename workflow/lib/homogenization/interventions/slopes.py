@@ -58,7 +58,7 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
         for chunk, attention in enumerate(block.maps):
             seen = sight(attention, draw)
             for number, name in enumerate(patterns):
-                difference = seen.of_first(PATTERNS[name].rows(seen) - attention.weights)
+                difference = seen.of_first(PATTERNS[name](seen) - attention.weights)
                 sums[number] += torch.stack([(of_cell[chunk] * difference).sum() for of_cell in by_weights])
         slopes[block.index][:, defined] = on_host(sums)
 

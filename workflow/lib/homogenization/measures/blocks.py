@@ -11,10 +11,12 @@ To add an architecture, add one entry to `LAYOUTS`. `check_sums` refuses a wrong
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 
+from homogenization.models.blocks import after_module, before_module, hooked
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import PackedModel, run_packed
 
@@ -181,12 +183,6 @@ def norms_attention(model: PackedModel) -> bool:
     attending = run_packed(model, token, [1], False, lambda *_: None).packed_pass.attended
     outputs: dict[int, torch.Tensor] = {}
 
-    def put_out(block: int) -> Callable:
-        def keep(_module: torch.nn.Module, _inputs: tuple, output: Any) -> None:
-            outputs[block] = output[0] if isinstance(output, tuple) else output
-
-        return keep
-
     def reads(block: int) -> Callable:
         def compare(_module: torch.nn.Module, inputs: tuple) -> None:
             if block in outputs and inputs and inputs[0].data_ptr() == outputs[block].data_ptr():
@@ -194,18 +190,15 @@ def norms_attention(model: PackedModel) -> bool:
 
         return compare
 
-    hooks = [module.register_forward_hook(put_out(block)) for block, module in attending.items()]
+    hooks = [after_module(module, partial(outputs.__setitem__, block)) for block, module in attending.items()]
     hooks += [
         module.register_forward_pre_hook(reads(number))
         for number, block in enumerate(model.blocks)
         for module in block.modules()
         if "norm" in type(module).__name__.lower()
     ]
-    try:
+    with hooked(hooks):
         run_packed(model, token, [1], False, lambda *_: None)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return bool(found)
 
 
@@ -229,32 +222,18 @@ def points_captured(model: PackedModel, layout: Layout, take: TakePoint) -> Iter
     """
     passed: dict[tuple[int, str], int] = {}
 
-    def reader(layer: int, point: str, side: str) -> Callable:
-        def read(states: torch.Tensor) -> None:
-            passed[layer, point] = passed.get((layer, point), 0) + 1
-            take(layer, point, states[0])
+    def read(layer: int, point: str, states: torch.Tensor) -> None:
+        passed[layer, point] = passed.get((layer, point), 0) + 1
+        take(layer, point, states[0])
 
-        def before(_module: torch.nn.Module, positional: tuple, named: dict) -> None:
-            read(positional[0] if positional else named["hidden_states"])
-
-        def after(_module: torch.nn.Module, _inputs: tuple, output: Any) -> None:
-            read(output[0] if isinstance(output, tuple) else output)
-
-        return before if side == "input" else after
-
-    hooks = []
-    try:
-        for layer, block in enumerate(model.blocks, start=1):
-            for point, (path, side) in layout.points.items():
-                module, read = block.get_submodule(path), reader(layer, point, side)
-                if side == "input":
-                    hooks.append(module.register_forward_pre_hook(read, with_kwargs=True))
-                else:
-                    hooks.append(module.register_forward_hook(read))
+    hook_of = {"input": before_module, "output": after_module}
+    hooks = [
+        hook_of[side](block.get_submodule(path), partial(read, layer, point))
+        for layer, block in enumerate(model.blocks, start=1)
+        for point, (path, side) in layout.points.items()
+    ]
+    with hooked(hooks):
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
     for layer in range(1, model.n_blocks + 1):
         for point in layout.points:
             if (times := passed.get((layer, point), 0)) != 1:

@@ -21,7 +21,7 @@ from homogenization.run.parquet import write_tables
 from homogenization.states.held import HeldStates
 from homogenization.states.model import LanguageModel
 from homogenization.states.reading import Reading
-from homogenization.states.sample import Sample
+from homogenization.states.sample import Sample, sampled
 
 HELD_BYTES = 4_000_000_000  # of the tokens of a measure; more than that, and the model reads twice on the CPU too
 
@@ -92,10 +92,12 @@ def measure_in_pass(
     *before, last = zip(*walks, strict=True) if walks else [()]
     for consumers in before:
         states.stream(consumers)
-    with states.sampled(sample) if sample else nullcontext() as sampler:
+    with sampled(states.contents, sample) if sample else nullcontext() as sampler:
         # a walk comes last, since it can't take a block twice
         consumers = [reviews, *([sampler] if sampler else []), *last]
         states.stream(consumers, np.unique(np.concatenate(rows)))
+        if sampler:
+            sampler.write_attention(states.attention_received())
     reviews.wait()
     record = states.reading.record()
     return record, {

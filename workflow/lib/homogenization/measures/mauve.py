@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 from sklearn.cluster import KMeans
 
 from homogenization.measures.reviews import Each, TokenMeasure, measured_table
@@ -88,15 +87,14 @@ def principal_components(rows: np.ndarray) -> np.ndarray:
 
 
 def _eigenpairs(symmetric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ascending eigenvalues and eigenvectors, in columns, by torch: five times as fast as scipy's.
+    """Ascending eigenvalues and eigenvectors, in columns.
 
     Divide and conquer can stop without a result; QL, which takes longer, converges always.
     """
     try:
-        variances, vectors = torch.linalg.eigh(torch.from_numpy(symmetric))
-    except torch.linalg.LinAlgError:
+        return eigh(symmetric, driver="evd")
+    except LinAlgError:
         return eigh(symmetric, driver="ev")
-    return variances.numpy(), vectors.numpy()
 
 
 def clustered(scores: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:

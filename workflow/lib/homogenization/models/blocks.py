@@ -1,10 +1,13 @@
 """The transformer blocks of a network."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 from torch import Tensor
 from torch.nn import Module, ModuleList
+from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from homogenization.run.errors import HomogenizationError
@@ -54,15 +57,33 @@ def blocks_of(network: PreTrainedModel) -> ModuleList:
 @contextmanager
 def batch_stream_captured(blocks: ModuleList, take: TakeStates) -> Iterator[None]:
     """Hand the residual stream before the first block and after each block to `take`: (reviews, tokens, width)."""
+    after = [after_module(block, partial(take, layer)) for layer, block in enumerate(blocks, start=1)]
+    with hooked([before_module(blocks[0], partial(take, 0)), *after]):
+        yield
 
-    def before_first(_: Module, positional: tuple, named: dict) -> None:
-        take(0, positional[0] if positional else named["hidden_states"])
 
-    def after(layer: int) -> Callable:
-        return lambda _module, _inputs, output: take(layer, output[0] if isinstance(output, tuple) else output)
+def before_module(module: Module, take: Callable[[Tensor], None]) -> RemovableHandle:
+    """The hook that hands the states which enter `module`, (reviews, tokens, width), to `take`."""
 
-    hooks = [blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)]
-    hooks += [block.register_forward_hook(after(index + 1)) for index, block in enumerate(blocks)]
+    def hand_over(_module: Module, positional: tuple, named: dict[str, Any]) -> None:
+        take(positional[0] if positional else named["hidden_states"])
+
+    return module.register_forward_pre_hook(hand_over, with_kwargs=True)
+
+
+def after_module(module: Module, take: Callable[[Tensor], None]) -> RemovableHandle:
+    """The hook that hands the states which leave `module`, (reviews, tokens, width), to `take`."""
+    return module.register_forward_hook(lambda _module, _inputs, output: take(states_in(output)))
+
+
+def states_in(output: Any) -> Tensor:
+    """The states (reviews, tokens, width) in what a module returns."""
+    return output[0] if isinstance(output, tuple) else output
+
+
+@contextmanager
+def hooked(hooks: Iterable[RemovableHandle]) -> Iterator[None]:
+    """Remove `hooks` at the end of the context."""
     try:
         yield
     finally:

@@ -10,11 +10,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.source import ResolvedWeights
-from homogenization.models.weights import HUB_FILES, BuiltWeights
+from homogenization.models.weights import HUB_FILES, BuiltWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import gone
 from homogenization.run.regular_files import sha256_once
@@ -37,6 +39,16 @@ def combined_digest(digests: Mapping[str, str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
+def verified_weights(weights: Mapping[str, Any]) -> ResolvedWeights:
+    """The local folder of a `weights` entry, once its files are compared with their known digests.
+
+    Raises:
+        HomogenizationError: as `resolve_weights` and `verified_digests` do.
+    """
+    resolved = resolve_weights(weights)
+    return replace(resolved, digests=verified_digests(resolved))
+
+
 def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
     """Compare a model's files with their known digests.
 
@@ -48,7 +60,7 @@ def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
             it), a file that the workflow built is gone (another job may have moved it aside), or the list of digests
             is wrong.
     """
-    folder = Path(weights.folder)
+    folder = weights.folder
     known = _known_digests(weights)
     read = {path.name for pattern in HUB_FILES for path in folder.glob(pattern) if path.is_file()}
     checked = read & known.keys()
@@ -72,7 +84,7 @@ def _known_digests(weights: ResolvedWeights) -> dict[str, str]:
     Raises:
         HomogenizationError: the list is missing for a model that the workflow built, or it is wrong.
     """
-    folder, source = Path(weights.folder), weights.source
+    folder, source = weights.folder, weights.source
     if (known := source.known_digests(folder)) is not None:
         return known
     listed = next((folder / name for name in _DIGESTS_FILES if (folder / name).is_file()), None)

@@ -29,7 +29,7 @@ _REFUSED = {
 _ATTENTION = ("attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation")
 
 
-def checked_folder(folder: Path, described: str) -> str:
+def checked_folder(folder: Path, described: str) -> Path:
     """The absolute path of a model's folder, after checks that transformers reads of it what its files say.
 
     Args:
@@ -66,7 +66,7 @@ def checked_folder(folder: Path, described: str) -> str:
     _refuse_fields(fields_of(folder), folder / "config.json")
     if (folder / _INDEX).exists():
         weight_files(folder)
-    return str(folder.absolute())
+    return folder.absolute()
 
 
 def fields_of(folder: Path) -> dict[str, Any]:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.digests import DIGESTS_FILE, list_digests, verified_digests
-from homogenization.models.weights import resolve_weights
+from homogenization.models.digests import DIGESTS_FILE, list_digests, verified_weights
 from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.files import written_together
 from homogenization.run.job import job_record
@@ -47,8 +46,7 @@ def carry_weights(weights: Mapping[str, Any], files: Sequence[str], folder: str 
     Raises:
         HomogenizationError: a file differs from a digest that lies beside it, or the disk is full.
     """
-    resolved = resolve_weights(weights)
-    verified_digests(resolved)
+    resolved = verified_weights(weights)
     with _written(folder, [Path(file).name for file in files], resolved.description) as partial:
         for file in files:
             shutil.copyfile(file, partial / Path(file).name)

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, ClassVar
 
@@ -102,7 +103,7 @@ class Source(Option):
         """
         raise NotImplementedError
 
-    def configuration(self) -> str:
+    def configuration(self) -> Path:
         """The folder of configuration and tokenizer, in a job; errors as in `resolve`."""
         return self.resolve().folder
 
@@ -124,12 +125,14 @@ class ResolvedWeights:
         description: One line that says where the weights come from.
         source: Their source.
         revision: Commit of the hub repository that was downloaded; None for other sources.
+        digests: SHA-256 of each *.safetensors by its name, once they are verified (`models.digests`).
     """
 
-    folder: str
+    folder: Path
     description: str
     source: Source
     revision: str | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 class MayHoldGguf(Source):

@@ -70,7 +70,7 @@ class HubWeights(MayHoldGguf):
         described = f"the hub model '{self.hub}' at revision {resolved}"
         return ResolvedWeights(checked_folder(folder, self._asked), described, self, resolved)
 
-    def configuration(self) -> str:
+    def configuration(self) -> Path:
         """The snapshot, for which only configuration and tokenizer are fetched."""
         asked = f"the configuration of {self._asked}"
         patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
@@ -80,7 +80,7 @@ class HubWeights(MayHoldGguf):
             raise HomogenizationError(
                 f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format."
             )
-        return str(folder)
+        return folder
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
         from homogenization.run.hub import check_cached
@@ -306,7 +306,7 @@ class BuiltWeights(Source):
             description = (Path(self.built) / ORIGIN_FILE).read_text(encoding="utf-8").splitlines()[0]
         except (OSError, UnicodeDecodeError, IndexError):  # gone or damaged
             description = f"the local folder {self.built}"
-        return ResolvedWeights(str(Path(self.built).absolute()), description, self)
+        return ResolvedWeights(Path(self.built).absolute(), description, self)
 
     def damaged(self, path: Path, reason: str) -> HomogenizationError:
         """The file is moved aside, so that it is made again."""
@@ -344,7 +344,7 @@ def resolve_weights(weights: Mapping[str, Any]) -> ResolvedWeights:
     return source_of(weights).resolve()
 
 
-def resolve_configuration(weights: Mapping[str, Any]) -> str:
+def resolve_configuration(weights: Mapping[str, Any]) -> Path:
     """The folder of a model's configuration and tokenizer; of a hub model, only these are fetched.
 
     Raises:

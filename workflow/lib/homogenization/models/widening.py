@@ -11,6 +11,8 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch.utils.hooks import RemovableHandle
 
+from homogenization.models.blocks import hooked
+
 
 def numbers_of(module: Module) -> list[Tensor]:
     """Parameters and buffers of a float type."""
@@ -62,7 +64,5 @@ def widen_while_running(blocks: ModuleList, dtype: torch.dtype) -> list[Removabl
 @contextmanager
 def widened_by_block(network: Module, blocks: ModuleList, dtype: torch.dtype) -> Iterator[None]:
     """Within, passes of `network` are in `dtype`; `blocks` are its blocks."""
-    with widened(outside_of(blocks, network), dtype), ExitStack() as hooks:
-        for hook in widen_while_running(blocks, dtype):
-            hooks.callback(hook.remove)
+    with widened(outside_of(blocks, network), dtype), hooked(widen_while_running(blocks, dtype)):
         yield

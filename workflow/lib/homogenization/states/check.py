@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from homogenization.models.blocks import unsupported
+from homogenization.models.blocks import hooked, unsupported
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.widening import widened_by_block
 from homogenization.run.errors import HomogenizationError
@@ -153,14 +153,13 @@ def _run_eager(
     model.network.set_attn_implementation("eager")
     try:
         with (
+            hooked(hooks),
             _told(model, "transformers' eager attention", len(token_ids)),
             residual_stream_captured(model.blocks, lambda _, taken: states.append(taken.clone())),
         ):
             output = forward(model, token_ids)
     finally:
         model.network.set_attn_implementation(PACKED_ATTENTION)
-        for hook in hooks:
-            hook.remove()
     return states, output.last_hidden_state[0], received
 
 

@@ -1,7 +1,6 @@
-"""States in main memory while a model reads: those of chosen tokens, read as a store is; and a sample of them."""
+"""States in main memory while a model reads: those of chosen tokens, read as a store is."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -9,33 +8,25 @@ import torch
 from homogenization.models.dtypes import torch_dtype
 from homogenization.names.points import ALL_TOKENS, FINAL_NORM, layer_name
 from homogenization.states.reading import Reading
-from homogenization.states.sample import Sample, chosen, sampled
-from homogenization.states.stream import Block, Consumer
+from homogenization.states.sample import chosen
+from homogenization.states.stream import Block, Consumer, TokenStates
 from homogenization.states.writer import refuse_unstorable
 
 
-class HeldStates:
-    """What a store would tell, with the states of chosen tokens alone. States are read as float32.
+class HeldStates(TokenStates):
+    """What a store would tell, with the states of chosen tokens alone.
 
     Attributes:
         reading: what the model reads.
-        attributes: those of a store: provenance, model, variant, shard.
-        review_ids, review_offsets, token_ids, token_offsets: those of all tokens, as in a store.
-        n_blocks, layers, causal, attention_windows: as in a store.
         dtype: dtype that a store would have, to which states are rounded.
         device: the model's device.
         rows: int64, ascending: the tokens whose states are buffered.
     """
 
     def __init__(self, reading: Reading) -> None:
-        self.reading, self._contents = reading, reading.contents
-        shape, tokens = self._contents.shape, self._contents.tokens
-        self.attributes, self.review_ids = self._contents.root_attributes(), list(reading.review_ids)
-        self.review_offsets, self.token_ids = tokens.review_offsets, tokens.token_ids
-        self.token_offsets = tokens.token_offsets
-        self.n_blocks, self.layers, self.causal = shape.n_blocks, list(shape.layers), shape.causal
-        self.attention_windows = shape.attention_windows
-        self.dtype, self.device = torch_dtype(self._contents.dtype), reading.model.packed.device
+        super().__init__(reading.contents, reading.contents.root_attributes())
+        self.reading = reading
+        self.dtype, self.device = torch_dtype(self.contents.dtype), reading.model.packed.device
         self._consumers: Sequence[Consumer] = ()
         self._make_room(np.empty(0, dtype=np.int64))
 
@@ -56,7 +47,7 @@ class HeldStates:
 
     def add(self, block: Block) -> None:
         """Take the states of a block: buffer those of `rows`, and hand all on in the dtype of a store."""
-        refuse_unstorable(self._contents, block.array, block.start, block.states)
+        refuse_unstorable(self.contents, block.array, block.start, block.states)
         block = block._replace(states=block.states.to(self.dtype))
         if found := chosen(block, self.rows):
             self._states[block.array][found.start : found.start + len(found.states)] = found.states.to("cpu")
@@ -65,37 +56,26 @@ class HeldStates:
 
     def _make_room(self, rows: np.ndarray) -> None:
         """Make room for the states of the tokens `rows` at every point."""
-        self.rows, width = rows, self._contents.shape.width
+        self.rows = rows
         # made in no pass, but filled in one
-        self._states = {point: torch.empty(len(rows), width, dtype=self.dtype) for point in self._contents.points}
+        self._states = {point: torch.empty(len(rows), self.width, dtype=self.dtype) for point in self.contents.points}
 
     @property
     def bytes_of_token(self) -> int:
         """Bytes that the states of one token take at all points."""
-        return len(self._states) * self._contents.shape.width * self.dtype.itemsize
+        return len(self._states) * self.width * self.dtype.itemsize
 
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream (tokens, width), float32, of buffered tokens; see `StateStore.residual_stream`."""
+        """The residual stream of buffered tokens."""
         return self._buffered(layer_name(layer), tokens).float().numpy()
 
     def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
-        """The states after the final norm of buffered tokens; None where the architecture has no such norm."""
+        """The states after the final norm of buffered tokens."""
         return self._buffered(FINAL_NORM, tokens).float().numpy() if FINAL_NORM in self._states else None
 
     def attention_received(self) -> np.ndarray | None:
-        """Attention received, float32 (blocks, tokens), of all tokens; None where it was not recorded."""
+        """What the model has recorded."""
         return self.reading.received
-
-    @contextmanager
-    def sampled(self, sample: Sample) -> Iterator[Consumer]:
-        """Yield the consumer that writes the sample that `states.sample.sample_states` would write of a store.
-
-        Raises:
-            HomogenizationError: the disk is full.
-        """
-        with sampled(self._contents, sample) as sampler:
-            yield sampler
-            sampler.write_attention(self.attention_received())
 
     def _buffered(self, point: str, tokens: slice | np.ndarray) -> torch.Tensor:
         wanted = np.arange(len(self.token_ids))[tokens] if isinstance(tokens, slice) else tokens

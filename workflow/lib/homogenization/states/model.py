@@ -12,10 +12,9 @@ from transformers import AutoModel, AutoModelForCausalLM, PreTrainedModel, PreTr
 from homogenization.models.blocks import unsupported
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
-from homogenization.models.digests import verified_digests
+from homogenization.models.digests import verified_weights
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
 from homogenization.models.tokenizer import load_tokenizer
-from homogenization.models.weights import resolve_weights
 from homogenization.states.network import PackedModel, packed_model
 
 logger = logging.getLogger(__name__)
@@ -69,9 +68,8 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
             unknown or can't be honoured; the device is absent or too small; `max_tokens` is above the context; or `bos`
             is `always` and there is no BOS token.
     """
-    weights = resolve_weights(entry["weights"])
-    folder = Path(weights.folder)
-    digests = verified_digests(weights)
+    weights = verified_weights(entry["weights"])
+    folder = weights.folder
     places = placement(entry["device"], gpus)
     config = load_config(folder)
     if getattr(config, "is_encoder_decoder", False):
@@ -84,7 +82,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
     provenance = {
         "weights": weights.description,
         "revision": weights.revision,
-        "weights_sha256": digests,
+        "weights_sha256": weights.digests,
         "architecture": packed.architecture,
         "dtype": entry["dtype"],
         "bos": entry["bos"],

@@ -13,8 +13,7 @@ from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel
-from homogenization.states.network import run_packed
-from homogenization.states.packs import run_packs
+from homogenization.states.network import run_packed, run_packs
 from homogenization.states.stream import Block, Consumer, Contents, StoreShape, chosen_layers
 
 

@@ -82,7 +82,7 @@ def sampled(contents: Contents, sample: Sample) -> Iterator["Sampler"]:
     """
     tokens = contents.tokens
     rows, offsets = sampled_rows(contents.review_ids, tokens.review_offsets, sample.sample_tokens, sample.seed)
-    of_sample = _SampledTokens(
+    of_sample = Tokens(
         tokens.token_ids[rows],
         tokens.token_offsets[rows],
         offsets,
@@ -120,14 +120,3 @@ def chosen(block: Block, rows: np.ndarray) -> Block | None:
         return None
     places = torch.from_numpy(rows[first:last] - block.start).to(block.states.device)
     return block._replace(start=first, states=block.states[places])
-
-
-@dataclass(frozen=True)
-class _SampledTokens(Tokens):
-    """Some tokens of each review, with their positions in it, int32 (tokens,)."""
-
-    sampled_positions: np.ndarray
-
-    @property
-    def positions(self) -> np.ndarray:
-        return self.sampled_positions

@@ -20,7 +20,7 @@ from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone
-from homogenization.states.stream import SCHEMA_VERSION, Contents, StoreShape
+from homogenization.states.stream import SCHEMA_VERSION, Contents, StoreShape, TokenStates
 
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
 # names of the dimensions of arrays, by which other libraries tell them apart
@@ -40,78 +40,38 @@ def dimensions(name: str) -> tuple[str, ...]:
     return _DIMENSIONS.get(name, ("token", "width"))
 
 
-class StateStore:
+class StateStore(TokenStates):
     """A store open for reading. States are read as float32, whatever their dtype in the store.
 
     Attributes:
-        attributes: attributes of the root group: provenance, model, variant, shard.
-        review_ids: names of the reviews, in their order.
-        review_offsets: int64 (reviews + 1,).
-        token_ids, positions: int64 and int32 (tokens,).
-        token_offsets: character spans, int32 (tokens, 2).
+        positions: position of each token in its review, int32 (tokens,).
         tokens_before_truncation: int64 (reviews,).
-        n_blocks: number of the model's blocks; its residual stream has one layer more.
-        layers: stored layers of the residual stream, ascending.
-        width: width of the residual stream.
-        causal: whether attention is causal.
-        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
     """
 
     def __init__(self, path: Path, group: zarr.Group) -> None:
         self._path, self._group = path, group
-        self.attributes: dict[str, Any] = dict(group.attrs)
-        if self.attributes["schema_version"] != SCHEMA_VERSION:
+        attributes: dict[str, Any] = dict(group.attrs)
+        if attributes["schema_version"] != SCHEMA_VERSION:
             raise HomogenizationError(
-                f"{path}: a store of schema version {self.attributes['schema_version']}, and this version of the "
+                f"{path}: a store of schema version {attributes['schema_version']}, and this version of the "
                 f"workflow reads {SCHEMA_VERSION}. Delete the file and run the same command again."
             )
-        self.review_ids: list[str] = list(self.attributes["review_ids"])
-        self.n_blocks: int = self.attributes["n_blocks"]
-        self.layers: list[int] = list(self.attributes["layers"])
-        self.width: int = self.attributes["width"]
-        self.causal: bool = self.attributes["causal"]
-        self.attention_windows: list[int | None] = list(self.attributes["attention_windows"])
-        self._refuse_missing_parts()
-        self.review_offsets, self.token_ids, self.positions, self.token_offsets, self.tokens_before_truncation = (
-            self.read(name) for name in TOKEN_ARRAYS
-        )
-
-    @property
-    def contents(self) -> Contents:
-        """What a copy of some tokens is written with."""
-        shape = {field.name: self.attributes[field.name] for field in fields(StoreShape)}
-        shape |= {name: tuple(shape[name]) for name in ("layers", "attention_windows")}
-        tokens = Tokens(self.token_ids, self.token_offsets, self.review_offsets, self.tokens_before_truncation)
-        dtype = self.attributes["storage_dtype"]
-        return Contents(StoreShape(**shape), self.review_ids, tokens, self.attributes, dtype)
+        of_shape = {field.name: attributes[field.name] for field in fields(StoreShape)}
+        shape = StoreShape(**of_shape | {name: tuple(of_shape[name]) for name in ("layers", "attention_windows")})
+        self._refuse_missing_parts(shape)
+        arrays = {name: self.read(name) for name in TOKEN_ARRAYS}
+        self.positions, self.tokens_before_truncation = arrays.pop("positions"), arrays["tokens_before_truncation"]
+        tokens = Tokens(**arrays, sampled_positions=self.positions)
+        dtype = attributes["storage_dtype"]
+        super().__init__(Contents(shape, attributes["review_ids"], tokens, attributes, dtype), attributes)
 
     @property
     def chunk_tokens(self) -> int:
         """Number of tokens in a chunk of states."""
         return self._group[layer_name(self.layers[0])].chunks[0]
 
-    @property
-    def model(self) -> str:
-        """Name of the model in the configuration."""
-        return self.attributes["model"]
-
-    @property
-    def variant(self) -> str:
-        """Name of the variant of the corpus that the model read."""
-        return self.attributes["variant"]
-
-    @property
-    def shard(self) -> str:
-        """Number of the shard of the corpus, as in the names of its files."""
-        return self.attributes["shard"]
-
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l.
-
-        Args:
-            layer: a stored layer.
-            tokens: consecutive tokens, or an int64 array of their numbers in the store. Only their states are in
-                memory, and a few chunks.
+        """The residual stream; only the states of these tokens are in memory, and a few chunks.
 
         Raises:
             ValueError: the layer is not stored.
@@ -121,29 +81,22 @@ class StateStore:
         return self._read_states(layer_name(layer), tokens)
 
     def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
-        """The states after the final norm (tokens, width), float32; None where the architecture has no such norm."""
-        return self._read_states(FINAL_NORM, tokens) if self.attributes[FINAL_NORM] else None
+        """The states after the final norm."""
+        return self._read_states(FINAL_NORM, tokens) if self.contents.shape.final_norm else None
 
     def attention_received(self) -> np.ndarray | None:
-        """Attention received, float32 (blocks, tokens); None where it was not recorded."""
-        return self.read(ATTENTION_RECEIVED) if self.attributes[ATTENTION_RECEIVED] else None
-
-    def stored_arrays(self) -> Iterator[tuple[str, zarr.Array]]:
-        """(name, array) of all arrays of the group; `read` gives the contents of one."""
-        return (
-            (name, member) for name, member in self._group.members(max_depth=None) if isinstance(member, zarr.Array)
-        )
+        """What was recorded."""
+        return self.read(ATTENTION_RECEIVED) if self.contents.shape.attention_received else None
 
     def read(self, name: str, first_axis: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
         """The array `name` as stored, or the chosen part of its first axis; bfloat16 appears as its bits in uint16."""
         with _damage_named(self._path):
             return self._group[name].oindex[first_axis]
 
-    def _refuse_missing_parts(self) -> None:
+    def _refuse_missing_parts(self, shape: StoreShape) -> None:
         """Raise unless each array has all its chunks: Zarr silently reads a missing chunk as zeros."""
-        names = [layer_name(layer) for layer in self.layers] + list(TOKEN_ARRAYS)
-        names += [name for name in (FINAL_NORM, ATTENTION_RECEIVED) if self.attributes[name]]
-        for name in names:
+        states = [*map(layer_name, shape.layers), *[FINAL_NORM] * shape.final_norm]
+        for name in (*states, *[ATTENTION_RECEIVED] * shape.attention_received, *TOKEN_ARRAYS):
             if self._group[name].nchunks_initialized != self._group[name].nchunks:
                 raise ValueError(f"chunks of {name} are missing")
 

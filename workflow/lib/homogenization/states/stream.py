@@ -25,39 +25,47 @@ OVERFLOW = (
 )
 
 
-class TokenStates(Protocol):
-    """The states of one model, variant and shard, as measures read them. A store of states is one.
+class TokenStates:
+    """The states of one model, variant and shard, as measures read them: those of a store, or in main memory.
 
     Attributes:
-        attributes: provenance of the states, with `model` and `variant`.
+        contents: what is known of them.
+        attributes: those of a store's root group: provenance, `model`, `variant`, `shard`.
         review_ids: names of the reviews.
         review_offsets: int64 (reviews + 1,), where each review's tokens begin and end.
         token_ids: int64 (tokens,).
         token_offsets: character spans, int32 (tokens, 2); (0, 0) for a token outside of the text.
         n_blocks: blocks of the model.
         layers: the layers of the residual stream that can be read, ascending.
+        width: width of the residual stream.
         causal: whether the model's attention is causal.
         attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
     """
 
-    attributes: Mapping[str, Any]
-    review_ids: Sequence[str]
-    review_offsets: np.ndarray
-    token_ids: np.ndarray
-    token_offsets: np.ndarray
-    n_blocks: int
-    layers: Sequence[int]
-    causal: bool
-    attention_windows: Sequence[int | None]
+    def __init__(self, contents: "Contents", attributes: Mapping[str, Any]) -> None:
+        shape, tokens = contents.shape, contents.tokens
+        self.contents, self.attributes, self.review_ids = contents, attributes, list(contents.review_ids)
+        self.review_offsets, self.token_ids = tokens.review_offsets, tokens.token_ids
+        self.token_offsets = tokens.token_offsets
+        self.n_blocks, self.layers, self.width = shape.n_blocks, list(shape.layers), shape.width
+        self.causal, self.attention_windows = shape.causal, list(shape.attention_windows)
 
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream (tokens, width), float32, of these tokens: layer 0 before the first block, l after l."""
+        """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l.
+
+        Args:
+            layer: one of `layers`.
+            tokens: consecutive tokens, or an int64 array of their numbers in the store.
+        """
+        raise NotImplementedError
 
     def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
-        """The states after the final norm (tokens, width), float32; None where there are none."""
+        """The states after the final norm (tokens, width), float32; None where the architecture has no such norm."""
+        raise NotImplementedError
 
     def attention_received(self) -> np.ndarray | None:
-        """Attention received, float32 (blocks, tokens); None where it was not recorded."""
+        """Attention received, float32 (blocks, tokens), of all tokens; None where it was not recorded."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from homogenization.interventions.patterns import PATTERNS
+from homogenization.interventions.patterns import CONTROLS as STEERING_CONTROLS
 from homogenization.names.numbers import NO_HEAD
 from homogenization.statistics.resampling import differences, means, uniform_weights, weighted_means
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import as_array
 
 CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pattern is about
-    "steering": tuple(name for name, registered in PATTERNS.items() if registered.control),
+    "steering": tuple(STEERING_CONTROLS),
     "masked": ("random",),
     "template": ("permuted_template",),
 }

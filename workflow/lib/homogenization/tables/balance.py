@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, groupby, pairwise
 from math import copysign, inf, nan, sqrt
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -220,6 +219,6 @@ def tabulate(
 def _token_counts(entry: Mapping[str, Any], texts: list[str]) -> list[int]:
     """Tokens of each whole text, without special tokens."""
     weights = with_built_weights(entry, entry["files"])["weights"]
-    tokenizer = load_tokenizer(Path(resolve_configuration(weights)))
+    tokenizer = load_tokenizer(resolve_configuration(weights))
     encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)
     return list(map(len, encoded["input_ids"]))

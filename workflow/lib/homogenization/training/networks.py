@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from homogenization.models.blocks import blocks_of
 from homogenization.models.devices import placement
-from homogenization.models.digests import combined_digest, verified_digests
+from homogenization.models.digests import combined_digest, verified_weights
 from homogenization.models.loading import context_of, is_causal, load_config, load_network
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import position_embeddings
-from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 
 _WITHOUT_HEAD = "Training predicts the next token with the language-model head. Take files that hold it."
@@ -48,7 +46,7 @@ class Trainable:
 
     def whole(self) -> PreTrainedModel:
         """The network with its updates merged into its weights; it is trained no more."""
-        return self.network.merge_and_unload() if hasattr(self.network, "merge_and_unload") else self.network
+        return self.network.merge_and_unload() if isinstance(self.network, PeftModel) else self.network
 
 
 def load_trainable(
@@ -68,9 +66,8 @@ def load_trainable(
         HomogenizationError: the model reads texts in both directions, has no head, or a context below
             `max_tokens`; or what `load_network` raises.
     """
-    resolved = resolve_weights(weights)
-    folder = Path(resolved.folder)
-    digests = verified_digests(resolved)
+    resolved = verified_weights(weights)
+    folder = resolved.folder
     config = load_config(folder)
     if not is_causal(config):
         raise HomogenizationError(
@@ -103,4 +100,4 @@ def load_trainable(
             )
             network = get_peft_model(network, lora).eval()
     parameters = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
-    return Trainable(network, blocks, tokenizer, parameters, resolved.description, combined_digest(digests))
+    return Trainable(network, blocks, tokenizer, parameters, resolved.description, combined_digest(resolved.digests))

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 
 from homogenization.corpus.sentences import words
 from homogenization.models.devices import placement
-from homogenization.models.digests import verified_digests
+from homogenization.models.digests import verified_weights
 from homogenization.models.loading import context_of, load_config, load_network
 from homogenization.models.tokenizer import load_tokenizer
-from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.schemas import FLUENCY_SCHEMA
 
@@ -79,9 +77,8 @@ def load_reader(entry: Mapping[str, Any], gpus: int = 1) -> Reader:
         HomogenizationError: Files are missing or damaged, the model has no head that predicts the next token, the
             device is absent or too small, or the context is unknown.
     """
-    weights = resolve_weights(entry["weights"])
-    verified_digests(weights)
-    folder = Path(weights.folder)
+    weights = verified_weights(entry["weights"])
+    folder = weights.folder
     config, tokenizer = load_config(folder), load_tokenizer(folder)
     network = load_network(AutoModelForCausalLM, folder, entry["dtype"], **placement(entry["device"], gpus)).eval()
     with torch.inference_mode():  # an encoder with a head sees another second token when it predicts from the first

@@ -77,19 +77,17 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     from sentence_transformers import SentenceTransformer
     from sklearn.metrics.pairwise import cosine_similarity
 
-    from homogenization.models.digests import verified_digests
-    from homogenization.models.weights import resolve_weights
+    from homogenization.models.digests import verified_weights
 
-    resolved = resolve_weights(weights)
-    verified_digests(resolved)
+    resolved = verified_weights(weights)
     try:
-        encoder = SentenceTransformer(resolved.folder, device="cpu")
+        encoder = SentenceTransformer(str(resolved.folder), device="cpu")
     except Exception as error:  # each of its modules fails in its own way
         raise HomogenizationError(
             f"keyphrases: sentence-transformers can't load {resolved.description} ({first_line(error)}). Choose one of "
             "its models, or fetch this one again."
         ) from error
-    _load_as_models_are(encoder, Path(resolved.folder))
+    _load_as_models_are(encoder, resolved.folder)
     known = set(frequencies["word"])
 
     def score(text: str, terms: Counter[str]) -> dict[str, float]:

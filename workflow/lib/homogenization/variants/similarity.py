@@ -3,15 +3,13 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.models.digests import verified_digests
-from homogenization.models.weights import resolve_weights
+from homogenization.models.digests import verified_weights
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import first_line
@@ -75,9 +73,8 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
     from homogenization.models.loading import known_context, load_config, load_network
     from homogenization.models.tokenizer import load_tokenizer
 
-    resolved = resolve_weights(encoder)
-    verified_digests(resolved)
-    folder = Path(resolved.folder)
+    resolved = verified_weights(encoder)
+    folder = resolved.folder
     config = load_config(folder)
     n_blocks = getattr(config, "num_hidden_layers", None)
     if n_blocks is None:

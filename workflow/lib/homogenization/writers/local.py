@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -73,7 +72,7 @@ class LocalWriter:
         if hub is not None and revision is not None:
             return {"hub": hub, "revision": revision, "dtype": self._entry["dtype"]}
         # the chat template, for example, changes the prompt
-        folder = Path(self._resolved.folder)
+        folder = self._resolved.folder
         small = {path for pattern in _SMALL_FILES for path in folder.glob(pattern) if path.name != ORIGIN_FILE}
         digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(small)}
         return {"files": {**self._digests, **digests}, "dtype": self._entry["dtype"]}
@@ -278,7 +277,7 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
 
     A checkpoint's repetition penalty, for example, would make the words of the review less likely.
     """
-    folder = Path(weights.folder)
+    folder = weights.folder
     tokenizer = load_tokenizer(folder)
     if tokenizer.chat_template is None:
         raise HomogenizationError(
