@@ -225,8 +225,11 @@ class MainClause:
         if not objects or self.words[verb] in lexicon.MOTIONS:
             return False
         if preposition in lexicon.TIME_PREPOSITIONS and (objects[0] in lexicon.TIMES or _is_year(objects[0])):
-            return True
-        return preposition in lexicon.PLACE_PREPOSITIONS and objects[0] in lexicon.PLACES
+            return preposition != "from"  # "from a young age through adulthood"
+        # "on DVD" and "at school" complete what is before them
+        return (
+            preposition == "in" and objects[0] in lexicon.PLACES and self.words[number + 1] in ("the", "this", "that")
+        )
 
     def _takes_comma(self, number: int, first: int, last: int) -> bool:
         opening = self.words[first + (self.words[first] == "even" and first < last)]
