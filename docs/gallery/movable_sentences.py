@@ -1,7 +1,7 @@
 """Write the sentences of reviews in which an adjunct can stand at the front or at the end, each as a text of its own.
 
 `python docs/gallery/movable_sentences.py REVIEWS.parquet OUT.parquet` reads the columns text and label, and writes
-both, a row for each sentence, for constructions-sentences.yaml.
+both, a row for each sentence, for constructions.yaml.
 """
 
 import sys
