@@ -82,9 +82,9 @@ def test_an_edit_of_code_asks_again_those_who_run_it(project):
     assert project.planned("variants") == Counter({"rewrite_reviews": 2 * JOBS, "variants": 1})
     project.edit(f"{library}/variants/atoms.py", "FINAL = 2 * 2", "FINAL = 4")
 
-    project.edit(f"{library}/variants/by_sentence.py", "LOSS_WEIGHT = 0.1", "LOSS_WEIGHT = 0.2")
+    project.edit(f"{library}/variants/by_sentence.py", "FEWEST_OTHERS = 4", "FEWEST_OTHERS = 5")
     assert project.planned("variants") == Counter({"rewrite_sentences_with_llm": JOBS, "variants": 1})
-    project.edit(f"{library}/variants/by_sentence.py", "LOSS_WEIGHT = 0.2", "LOSS_WEIGHT = 0.1")
+    project.edit(f"{library}/variants/by_sentence.py", "FEWEST_OTHERS = 5", "FEWEST_OTHERS = 4")
 
     project.edit(f"{library}/writers/local.py", '"*.json", "*.jinja"', '"*.jinja", "*.json"')
     assert project.planned("variants") == ALL

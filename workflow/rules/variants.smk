@@ -131,7 +131,7 @@ WRITTEN_WHOLE = [name for name in STUDY.written if name not in STUDY.written_by_
 # the job that writes a whole text measures its similarity where this decides; another job scores the texts of the others
 JUDGED = WRITTEN_WHOLE if STUDY.rewriting.min_f1 is not None else []
 SCORED = [name for name in STUDY.written if name not in JUDGED]
-# of a sentence, the best candidate is taken, by similarity and, where it is measured, by fluency
+# of a sentence, the best candidate is taken, by similarity
 RANKED = STUDY.written_by_sentence
 
 if STUDY.written:
@@ -157,11 +157,10 @@ if STUDY.written:
         threads: lambda wildcards: writer_of(wildcards).threads
         resources:
             **WRITING,
-            # the encoder of `similarity` and the model of `fluency` judge and rank candidates too
+            # the encoder of `similarity` judges and ranks candidates too
             gpu=lambda wildcards: max(
                 ask.gpus(writer_of(wildcards)),
                 ask.gpus(STUDY.similarity) if wildcards.variant in [*JUDGED, *RANKED] else 0,
-                ask.gpus(STUDY.fluency) if READER and wildcards.variant in RANKED else 0,
             ),
         params:
             code=lambda wildcards: code(
@@ -176,7 +175,6 @@ if STUDY.written:
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
             filters=lambda wildcards: STUDY.rewriting.params(*STUDY.variants[wildcards.variant].limits),
             encoder=lambda wildcards: ENCODER if wildcards.variant in [*JUDGED, *RANKED] else None,
-            reader=lambda wildcards: READER if wildcards.variant in RANKED else None,
             seed=STUDY.seed,
         script:
             "../scripts/rewrite_with_llm.py"
@@ -192,7 +190,6 @@ if RANKED:
             parse="<results>/parses/{shard}.parquet",
             weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
             encoder=ENCODER_FILES,
-            reader=READER_FILES,
         output:
             sentences="<results>/variants/{variant}/{shard}.sentences.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
@@ -283,7 +280,9 @@ if STUDY.fluency and STUDY.written:
 rule write_audit_sheet:
     """Draws changed sentences of all variants for a blind reading: a table to fill in, and a page to press."""
     input:
-        variants=expand("<results>/variants/{variant}/{shard}.parquet", variant=STUDY.audited_variants, shard=STUDY.shards),
+        variants=expand(
+            "<results>/variants/{variant}/{shard}.parquet", variant=STUDY.audited_variants, shard=STUDY.shards
+        ),
     output:
         sheet="<results>/audit/sheet.csv",
         page="<results>/audit/sheet.html",

@@ -16,9 +16,8 @@ with job(snakemake):
     author = make_author(snakemake, Path(snakemake.output.variant).parents[2])
     shard = Shard(*(read_table(given[name]) for name in ("shard", "keyphrases", "parse") if given.get(name)))
     assignment = Assignment(params.variant, author, params.position, params.filters)
-    reader = params.reader and with_built_weights(params.reader, given.get("reader", []))
     module = import_module(f"homogenization.variants.by_{params.unit}")
-    unit = module.make_unit(shard, assignment, reader=reader, gpus=snakemake.resources.gpu)
+    unit = module.make_unit(shard, assignment)
     encoder = with_built_weights(params.encoder or {}, given.get("encoder", []), key="encoder")
     tables = rewrite_with_llm(unit, partial(bert_scores, load_encoder(**encoder)) if encoder else None)
     metadata = {"writer": author.writer.identity, "prompt": params.prompt["version"], "position": params.position}

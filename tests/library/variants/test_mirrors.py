@@ -8,12 +8,11 @@ from homogenization.variants.phrases import Phrase
 from homogenization.variants.sentence_grammars import Beginning
 from unparsed import unparsed
 
+POSEY = "Posey gives an amazing performance as a librarian and a night crawler."
+FRIENDS = "I saw a slow film there with my friends on Monday."
 # sentence -> (phrase, text that can begin it)
 SENTENCES = {
-    "Posey gives an amazing performance as a librarian and a night crawler.": (
-        "amazing performance",
-        "as a librarian and a night crawler",
-    ),
+    "We watched this slow film with my parents last night.": ("slow film", "with my parents"),
     "This is a good, light movie for Saturday night before you go out.": ("Saturday night", "before you go out"),
     "If you watch Party Girl you are bound to have a good time.": ("Party Girl", "you are bound to"),
     "TV sequences are very good, like a photocopy of old footage.": ("TV sequences", "very good"),
@@ -23,7 +22,8 @@ SENTENCES = {
 
 @pytest.fixture(scope="module")
 def sentences(parsed):
-    return {text: sentence for text, (sentence,) in parsed({text: text for text in SENTENCES}).items()}
+    texts = (POSEY, FRIENDS, *SENTENCES)
+    return {text: sentence for text, (sentence,) in parsed({text: text for text in texts}).items()}
 
 
 def phrase_in(text, phrase):
@@ -38,9 +38,13 @@ def test_what_stands_behind_the_phrase_can_begin_the_sentence(sentences, text):
     assert expected in [beginning.text for beginning in found]
 
 
+def test_what_the_parse_hangs_on_the_phrase_stays_with_it(sentences):
+    assert beginnings(sentences[POSEY], phrase_in(POSEY, "amazing performance")) == []
+    assert beginnings(sentences[FRIENDS], phrase_in(FRIENDS, "slow film")) == [Beginning("on Monday")]
+
+
 def test_of_a_subject_the_predicate_comes_first(sentences):
-    text = next(iter(SENTENCES))
-    found = beginnings(sentences[text], phrase_in(text, "Posey"))
+    found = beginnings(sentences[POSEY], phrase_in(POSEY, "Posey"))
     assert found[0].text.startswith("an amazing performance")
     assert found[0].link == "by"
     text = "TV sequences are very good, like a photocopy of old footage."
@@ -62,8 +66,7 @@ def test_beginnings_are_short_texts_behind_the_phrase_and_no_single_stop_words(e
 
 
 def test_a_sentence_without_a_parse_has_none():
-    text = next(iter(SENTENCES))
-    assert beginnings(unparsed(text)[0], phrase_in(text, "Posey")) == []
+    assert beginnings(unparsed(POSEY)[0], phrase_in(POSEY, "Posey")) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ def test_a_sentence_without_a_parse_has_none():
     [
         ("This is a good, light movie for Saturday night before you go out.", "Saturday night", "for"),
         ("If you watch Party Girl you are bound to have a good time.", "good time", ""),
-        ("Posey gives an amazing performance as a librarian and a night crawler.", "amazing performance", ""),
+        (POSEY, "amazing performance", ""),
     ],
 )
 def test_the_lead_is_what_a_prepositional_phrase_has_before_the_phrase(sentences, text, phrase, lead):

@@ -31,9 +31,14 @@ def test_what_language_models_write_reaches_one_backend_and_no_rules(script, bac
 
 def test_who_writes_whole_reviews_reaches_nothing_of_sentences():
     whole = reached("rewrite_with_llm", "variants.by_review")
-    of_sentences = {f"variants.{name}" for name in ("by_sentence", "sentence_grammars", "constituents", "fluency")}
+    of_sentences = {f"variants.{name}" for name in ("by_sentence", "sentence_grammars", "constituents")}
     assert not whole & of_sentences
     assert reached("rewrite_with_llm", "variants.by_sentence") >= of_sentences
+
+
+@pytest.mark.parametrize("unit", ["variants.by_review", "variants.by_sentence"])
+def test_what_language_models_write_does_not_reach_fluency(unit):
+    assert "variants.fluency" not in reached("rewrite_with_llm", unit)
 
 
 @pytest.mark.parametrize("script", ["count_document_frequencies", "extract_keyphrases", "rewrite_reviews"])

@@ -20,7 +20,6 @@ CANDIDATES_SCHEMA = {
     "request": pl.String,  #: file name of the answer in `requests/`
     "taken": pl.Boolean,  #: whether a sentence's candidate is the best of those that passed; null for a whole review
     **JUDGEMENT_SCHEMA,
-    "loss_per_word": pl.Float64,  #: of a sentence, in nats, with `fluency`
 }
 #: A row for each variant that a language model rewrote. A candidate is counted under the first reason that applies, in
 #: the order of the columns.

@@ -45,7 +45,7 @@ class Reviews(Unit):
 
     schema = CANDIDATE_SCHEMA
 
-    def __init__(self, shard: Shard, assignment: Assignment, **means: Any):
+    def __init__(self, shard: Shard, assignment: Assignment):
         super().__init__(shard, assignment)
         phrases = phrases_by_review(shard.keyphrases)
         self.tasks = [

@@ -14,7 +14,6 @@ import polars as pl
 from homogenization.corpus.sentences import folded, sentence_spans, words
 from homogenization.names.variants import SIDES
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.fluency import load_reader
 from homogenization.variants.llm_rewriting import Assignment, Candidate, Rewritten, Shard, Unit, first_failed
 from homogenization.variants.mirrors import beginnings, lead_of
 from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence, position_of
@@ -30,8 +29,6 @@ logger = logging.getLogger(__name__)
 Place = tuple[str, int]
 # other words that a sentence needs, so that its phrase can stand within it
 FEWEST_OTHERS = 4
-# what a nat per word weighs against BERTScore F1 in the choice: see docs/variants.md
-LOSS_WEIGHT = 0.1
 _NEGATIONS = frozenset(
     ("no", "not", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor", "without", "cannot")
 )
@@ -79,7 +76,7 @@ class Sentences(Unit):
     In each sentence with key phrases, one of them moves: the best-scored that stands there once, leaves `FEWEST_OTHERS`
     other words, and belongs to no other noun, or else any such. This does not depend on the position, so that all
     variants rewrite the same sentences for the sake of the same phrases. All candidates of all sentences are asked for
-    at once. Of those that pass the filters, the one with the highest score is taken. A sentence without one, and a
+    at once. Of those that pass the filters, the one with the highest F1 is taken. A sentence without one, and a
     sentence without key phrases, stays as it is to the byte, and so does one whose phrase already stands at the front,
     or at the end, where it is to go. A review is rewritten if enough of its sentences moved.
 
@@ -89,9 +86,8 @@ class Sentences(Unit):
     schema = SENTENCE_CANDIDATE_SCHEMA
     rounds = 1
 
-    def __init__(self, shard: Shard, assignment: Assignment, *, reader: Mapping[str, Any] | None = None, gpus: int = 0):
+    def __init__(self, shard: Shard, assignment: Assignment):
         super().__init__(shard, assignment)
-        self.loss_per_word = load_reader(reader, gpus).loss_per_word if reader else None
         self._sentences = parsed_sentences(shard.reviews, shard.parse)
         self._phrases = phrases_by_review(shard.keyphrases)
         best_first = phrases_by_review(shard.keyphrases.sort("score", descending=True, maintain_order=True))
@@ -121,8 +117,8 @@ class Sentences(Unit):
         return judge_sentence(proposal.completion, regex, proposal.task, given.position, given.filters)
 
     def best(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The one with the highest F1, minus the weighted loss per word where it is known; the first of equals."""
-        return max(candidates, key=lambda one: one.f1 - LOSS_WEIGHT * (one.loss_per_word or 0.0))
+        """The one with the highest F1; the first of equals."""
+        return max(candidates, key=lambda one: one.f1)
 
     def put_together(
         self, judged: Mapping[Task, Sequence[Candidate]], taken: Mapping[Task, Candidate]

@@ -61,10 +61,6 @@ class Reader:
             first += self.context // 2
         return torch.cat(losses).double().cpu().numpy() if losses else np.empty(0)
 
-    def loss_per_word(self, text: str) -> float:
-        """The losses of a text with words, summed, over their number, in nats."""
-        return float(self.token_losses(text).sum() / len(words(text)))
-
 
 def load_reader(entry: Mapping[str, Any], gpus: int = 1) -> Reader:
     """Load the language model of the section `fluency`: only safetensors, each compared with its digest.

@@ -36,7 +36,6 @@ class Candidate:
             no side is requested, no phrase found has a position, or for a sentence.
         length_ratio: Number of words of the text over that of the original.
         scores: BERTScore against the original: precision, recall and F1; None if it was not computed.
-        loss_per_word: Loss of the text in nats; None if it was not computed.
         placements: Placements of the phrases found in a review.
     """
 
@@ -47,7 +46,6 @@ class Candidate:
     distance: float | None = None
     length_ratio: float | None = None
     scores: tuple[float, float, float] | None = None
-    loss_per_word: float | None = None
     placements: tuple[Placement, ...] = ()
 
     @property
@@ -116,22 +114,18 @@ class Unit(ABC):
     Args:
         shard: The reviews.
         assignment: The variant.
-        reader: Entry of the model that measures losses, for `fluency.load_reader`; None: no losses.
-        gpus: Number of the job's GPUs.
 
     Attributes:
         tasks: Every review, or sentence, to rewrite.
         rounds: How often a task is asked about at most, while none of its candidates passes.
         schema: Columns of the table of candidates.
-        loss_per_word: text -> its loss in nats; None where it is not measured.
     """
 
     tasks: Sequence[Task]
     rounds: int
     schema: ClassVar[Mapping[str, Any]]
-    loss_per_word: Callable[[str], float] | None = None
 
-    def __init__(self, shard: Shard, assignment: Assignment, *, reader: Mapping[str, Any] | None = None, gpus: int = 0):
+    def __init__(self, shard: Shard, assignment: Assignment):
         self.shard, self.assignment = shard, assignment
 
     @abstractmethod
@@ -205,13 +199,12 @@ def _measured(
     ahead = [number for number, candidate in enumerate(candidates) if candidate.reason is None]
     texts, min_f1 = [candidates[number].text for number in ahead], unit.assignment.filters["min_f1"]
     scores = score(texts, [originals[number] for number in ahead]) if score else [None] * len(ahead)
-    losses = {text: unit.loss_per_word(text) for text in texts} if unit.loss_per_word else {}
     found = list(candidates)
-    for number, text, row in zip(ahead, texts, scores, strict=True):
+    for number, row in zip(ahead, scores, strict=True):
         triple = None if row is None else tuple(map(float, row))
         is_unlike = min_f1 is not None and triple is not None and not triple[2] >= min_f1
         reason = "similarity" if is_unlike else None
-        found[number] = replace(candidates[number], scores=triple, loss_per_word=losses.get(text), reason=reason)
+        found[number] = replace(candidates[number], scores=triple, reason=reason)
     return found
 
 

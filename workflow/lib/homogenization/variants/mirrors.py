@@ -33,7 +33,7 @@ def beginnings(sentence: Sentence, phrase: Phrase) -> list[Beginning]:
     for number, (token, subtree) in enumerate(zip(sentence.tokens, sentence.subtrees, strict=True)):
         rank = next((rank for rank, group in enumerate(groups) if token.dep in group), None)
         constituent = sentence.phrase(*subtree) if rank is not None and subtree is not None else None
-        if constituent is None or constituent.start < phrase.end or not _stands_free(sentence, number, phrase):
+        if constituent is None or constituent.start < phrase.end or not _stands_free(sentence, number):
             continue
         clause = token.dep in _SUBJECTS
         text = sentence.text[constituent.start : sentence.span[1] if clause else constituent.end]
@@ -58,20 +58,17 @@ def lead_of(sentence: Sentence, phrase: Phrase) -> str:
     return ""
 
 
-def _stands_free(sentence: Sentence, number: int, phrase: Phrase) -> bool:
-    """Whether a constituent can move by itself: it belongs to a verb, and a subject to a clause of its own.
+def _stands_free(sentence: Sentence, number: int) -> bool:
+    """Whether a constituent can move by itself: it depends on a verb or an adjective, a subject on a clause of its own.
 
-    A prepositional phrase that the parse hangs on the key phrase mostly belongs to the verb as well.
+    What the parse hangs on a noun, as a prepositional phrase on the key phrase, stays with it.
     """
     token = sentence.tokens[number]
     above = sentence.tokens[token.head]
     if token.dep in _SUBJECTS:
         return above.dep in _CLAUSES
-    if token.dep == "prep":
-        if folded(sentence.text[token.start : token.end]) in _BOUND:
-            return False
-        if phrase.start <= above.start < phrase.end:
-            return True
+    if token.dep == "prep" and folded(sentence.text[token.start : token.end]) in _BOUND:
+        return False
     return above.pos in ("VERB", "AUX", "ADJ") and above.dep != "relcl"
 
 

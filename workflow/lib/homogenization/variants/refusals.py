@@ -40,7 +40,6 @@ SENTENCE_CANDIDATE_SCHEMA = {
     "reason": pl.String,  #: the first filter that it fails; null where it passes
     "length_ratio": pl.Float64,  #: its words / the sentence's; null where not judged, also in the next columns
     "f1": pl.Float64,  #: BERTScore against the sentence
-    "loss_per_word": pl.Float64,  #: nats, under the model of `fluency`
     "finish_reason": pl.String,  #: why the model stopped: `stop`, or `length` for an answer cut short
 }
 #: A row for each sentence with key phrases, also of reviews that are left out.
