@@ -21,7 +21,7 @@ from homogenization.run.code_hash import LIBRARY, reached
 SCRIPTS = ROOT / "workflow/scripts"
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
 WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1"}
-# every metric, key phrases and a variant by language models, a control, fluency, states that are sampled
+# every metric, key phrases and a variant by language models, a control, fluency, an audit, states that are sampled
 WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     "writers": {
         "served": WRITER,
@@ -41,6 +41,7 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
         },
     },
     "fluency": {"weights": WHEEL, "device": "cpu"},
+    "audit": {"ratings": [str(ROOT / "tests/ratings.csv")]},
     "states": {"sample_tokens": 4},
     "models": SMALL["models"]
     | {

@@ -25,6 +25,7 @@ ALONE = {
     "probe_states",
     "extract_positional",
     "extract_keyphrases_with_llm",
+    "write_audit_sheet",
     "score_similarity",
     "score_written",
     "score_fluency",

@@ -74,6 +74,7 @@ def test_what_makes_one_table_does_not_reach_what_makes_another_unless_it_comput
         "measures.pooled": {"measures.geometry"},
         "measures.sinks": {"measures.attention"},  # uniform attention
         "tables.common_length": {"tables.metrics"},
+        "statistics.causes_in_words": {"statistics.mechanism", "statistics.predictions"},  # the tables that it words
         "tables.consequences": {"tables.intervened"},  # reviews over parts of the depth
     }
     for module, name in named.items():
