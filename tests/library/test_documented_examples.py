@@ -136,6 +136,9 @@ def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path
     ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("{}" if file.endswith(".json") else "review,stars,text,label\na,5,a,b\n")
+    for reader in ("first", "second"):  # of an audit
+        (tmp_path / "ratings").mkdir(exist_ok=True)
+        shutil.copy(ROOT / "tests/ratings.csv", tmp_path / f"ratings/{reader}.csv")
     writers = {}
     for written in blocks("yaml", "writers.md"):
         writers |= yaml.safe_load(written)["writers"]

@@ -99,17 +99,17 @@ def test_ratings_of_other_texts_are_told(tmp_path, texts, caplog):
     ("text", "said"),
     [
         (None, "can't be read"),
-        ("item,well_formed\na,yes\n", "has no column same_meaning, complete, no_repeats"),
-        (HEADER + "a,yes,maybe,,\n", "answers 'maybe' to same_meaning of the item a"),
-        (HEADER + "a,yes,,yes,yes\n", "answers all four questions of no item"),
-        ("", "answers all four questions of no item"),
+        ("item,well_formed\na,yes\n", "have no column same_meaning, complete, no_repeats"),
+        (HEADER + "a,yes,maybe,,\n", "answer 'maybe' to same_meaning of the item a"),
+        (HEADER + "a,yes,,yes,yes\n", "answer all four questions of no item"),
+        ("", "answer all four questions of no item"),
     ],
 )
 def test_a_sheet_that_cannot_be_read_is_named(tmp_path, text, said):
     file = tmp_path / "ratings.csv"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(HomogenizationError, match=r"audit\.ratings") as raised:
+    with pytest.raises(HomogenizationError, match=r"^the ratings") as raised:
         readings([str(file)])
     assert said in str(raised.value)
     assert str(file) in str(raised.value)

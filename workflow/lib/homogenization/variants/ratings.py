@@ -34,11 +34,11 @@ def _reading(file: str) -> dict[str, bool]:
         with Path(file).open(newline="", encoding="utf-8-sig") as opened:
             rows = list(csv.DictReader(opened, restval=""))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise HomogenizationError(f"audit.ratings: {file} can't be read as CSV: {error}") from None
+        raise HomogenizationError(f"the ratings {file} can't be read as CSV: {error}") from None
     missing = [name for name in ("item", *QUESTIONS) if rows and name not in rows[0]]
     if missing:
         raise HomogenizationError(
-            f"audit.ratings: {file} has no column {', '.join(missing)}. Fill in the sheet of `snakemake audit`."
+            f"the ratings {file} have no column {', '.join(missing)}. Fill in the sheet of `snakemake audit`."
         )
     found: dict[str, bool] = {}
     for row in rows:
@@ -46,10 +46,10 @@ def _reading(file: str) -> dict[str, bool]:
         wrong = next((name for name, answer in given.items() if answer and answer not in _ANSWERS), None)
         if wrong:
             raise HomogenizationError(
-                f"audit.ratings: {file} answers {row[wrong]!r} to {wrong} of the item {row['item']}; write yes or no."
+                f"the ratings {file} answer {row[wrong]!r} to {wrong} of the item {row['item']}; write yes or no."
             )
         if all(given.values()):
             found[row["item"]] = all(_ANSWERS[answer] for answer in given.values())
     if not found:
-        raise HomogenizationError(f"audit.ratings: {file} answers all four questions of no item. Fill in the sheet.")
+        raise HomogenizationError(f"the ratings {file} answer all four questions of no item. Fill in the sheet.")
     return found
