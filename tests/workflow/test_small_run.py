@@ -53,7 +53,8 @@ MAY_IMPORT = {
     "predict_variants": {"scipy", "scipy.stats"},
     "test_consequences": {"scipy", "scipy.stats"},
     "judge_claims": {"pydantic", "scipy", "scipy.stats"},  # the keys of claims
-    "make_curves": {"matplotlib"},  # the looks of variants
+    "describe_causes": {"scipy", "scipy.stats"},  # the schemas of the tables that it words; one job
+    "make_curves": {"matplotlib", "scipy"},  # the looks of variants; the margin
     # the schemas of claims, and the looks of verdicts
     "make_first_page": {"matplotlib", "pydantic", "scipy", "scipy.stats"},
     "make_claims_table": {"matplotlib", "pandas", "pydantic", "scipy", "scipy.stats"},
