@@ -16,6 +16,7 @@ SAID = {
     "claims_table": ["press a claim"],
     "texts": ["The model"],
     "acceptance": ["0.85"],
+    "audit": ["well-formed"],
     "rewriting": ["median words"],
     "long_texts": ["same sentences"],
     "comparisons": ["fewer than 7 such reviews"],
