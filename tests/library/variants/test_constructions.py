@@ -19,9 +19,9 @@ PAIRS = [
     ("If you like horror movies, watch this one.", "Watch this one if you like horror movies."),
     ("But when the film ends, I feel happy.", "But I feel happy when the film ends."),
     ("Although I like the cast, the plot is weak.", "The plot is weak, although I like the cast."),
-    ("In the end, the killer gets caught.", "The killer gets caught, in the end."),
+    ("In the end, the killer is a ghost.", "The killer is a ghost, in the end."),
     ("After watching the movie, I changed my view.", "I changed my view after watching the movie."),
-    ("Last year, I saw this movie.", "I saw this movie last year."),
+    ("Last year, I saw it.", "I saw it last year."),
     ("But if you like zombies, see my list.", "But see my list if you like zombies."),
 ]
 DOUBTFUL = [
@@ -35,9 +35,9 @@ DOUBTFUL = [
     "The film was made in 1990 and won a prize.",  # at the end it would belong to the second verb
     "Because of the plot, this is a film that you should see.",  # at the end it would belong to the clause
 ]
-INSIDE = "In the end, the killer gets caught. In the end, he gets caught."
+INSIDE = "In the end, the killer is a ghost. In the end, he is a ghost."
 KEYED = "I saw this movie because you like zombies."
-LATE = "Fine. I saw this movie last year."
+LATE = "Fine. I saw it last year."
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +76,12 @@ def test_an_adjunct_stands_inside_behind_a_subject_that_is_no_pronoun(parsed):
     text = INSIDE
     assert (
         moved(parsed[text], "inward", places=places)
-        == "The killer, in the end, gets caught. In the end, he gets caught."
+        == "The killer, in the end, is a ghost. In the end, he is a ghost."
     )
     assert moved(parsed[text], "end", places=places).endswith(
-        "In the end, he gets caught."
+        "In the end, he is a ghost."
     )  # all positions move the same
-    assert moved(parsed[text], "end").endswith("He gets caught, in the end.")
+    assert moved(parsed[text], "end").endswith("He is a ghost, in the end.")
 
 
 def test_key_phrases_choose_the_adjunct(parsed):
@@ -117,7 +117,7 @@ def test_positions_share_sentences_words_and_all_else(real, places):
         for place in places
     }
     placed = {place: [p for row in table["placements"] for p in row] for place, table in variants.items()}
-    assert len(placed["end"]) > (20 if len(places) == 2 else 4)
+    assert len(placed["end"]) > (15 if len(places) == 2 else 3)
     same = [[(p["phrase"], p["sentence"], p["original_position"]) for p in own] for own in placed.values()]
     assert all(own == same[0] for own in same)
     for front, end in zip(placed["front"], placed["end"], strict=True):
