@@ -75,8 +75,7 @@ def test_an_adjunct_stands_inside_behind_a_subject_that_is_no_pronoun(parsed):
     places = ("front", "inward", "end")
     text = INSIDE
     assert (
-        moved(parsed[text], "inward", places=places)
-        == "The killer, in the end, is a ghost. In the end, he is a ghost."
+        moved(parsed[text], "inward", places=places) == "The killer, in the end, is a ghost. In the end, he is a ghost."
     )
     assert moved(parsed[text], "end", places=places).endswith(
         "In the end, he is a ghost."

@@ -145,20 +145,20 @@ def rewrite_reviews(
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
     """
-    in_order = phrases_by_review(keyphrases)
-    best_first = phrases_by_review(keyphrases.sort("score", descending=True, maintain_order=True))
+    if rewriter == "constructions":
+        keyphrases = keyphrases.sort("score", descending=True, maintain_order=True)
+    keys = phrases_by_review(keyphrases)
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
     made, n_same = [], 0
     for name, text in reviews.select("review_id", "text").iter_rows():
         if rewriter == "none":
-            rewritten, placements = keep_text(text, in_order.get(name, []))
+            rewritten, placements = keep_text(text, keys.get(name, []))
         elif rewriter == "rules":
             how = {**options, "which": phrases, "seed": seed, "name": name}
-            rewritten, placements = move_by_rules(parsed[name], in_order.get(name, []), **how)
+            rewritten, placements = move_by_rules(parsed[name], keys.get(name, []), **how)
         else:
-            rewritten, placements = move_by_constructions(
-                parsed[name], best_first.get(name, []), which=phrases, **options
-            )
+            how = {**options, "which": phrases}
+            rewritten, placements = move_by_constructions(parsed[name], keys.get(name, []), **how)
         own, others = words(text), words(rewritten)
         n_same += own == others
         if sorted(others) != sorted(own):
