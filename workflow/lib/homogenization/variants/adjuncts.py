@@ -1,6 +1,6 @@
 """Adjuncts of a main clause, which English puts at its front or end with the same words (Quirk et al. 1985, ch. 8).
 
-"If you like horror, watch it." and "Watch it if you like horror." An adjunct is found on the parse of its sentence.
+"If you like horror, see this." and "See this if you like horror." An adjunct is found on the parse of its sentence.
 Left out is what the verb needs (a complement), what would belong to another verb at its new place, and what would bring
 a pronoun before its noun: a sentence in doubt stays as it is.
 """
