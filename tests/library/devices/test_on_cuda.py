@@ -7,7 +7,7 @@ function that is not listed fails with its name. Mutants show that the checks se
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,7 @@ from homogenization.interventions.conditions import (
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.shard import templates_of_reviews
+from homogenization.interventions.slopes import slopes_tables
 from homogenization.measures import device_tokens, in_pass
 from homogenization.measures.components import NUMBERS, component_states
 from homogenization.measures.positional import HEAD_SUMS
@@ -127,7 +128,7 @@ def extracted(model: LanguageModel) -> list[np.ndarray]:
 
 def of_host(tensor: torch.Tensor) -> np.ndarray:
     """The numbers of a tensor; no transfer is counted."""
-    return getattr(tensor, "value", tensor).detach().clone().numpy()
+    return getattr(tensor, "value", tensor).detach().cpu().clone().numpy()
 
 
 def stored(model: LanguageModel) -> list[np.ndarray]:
@@ -194,8 +195,8 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def trained(model: LanguageModel) -> list[np.ndarray]:
-    """The losses of two steps, all but their backward passes: these need CUDA itself."""
+def trained(model: LanguageModel, whole: bool = False) -> list[np.ndarray]:
+    """The losses of two steps: `whole`, or all but their backward passes, which need CUDA itself."""
     network = model.head
     network.set_attn_implementation("eager")
     parameters = dict(network.named_parameters())
@@ -207,7 +208,8 @@ def trained(model: LanguageModel) -> list[np.ndarray]:
     texts = [token_ids(length) for length in (30, 20, 25, 12)]
     trainable = Trainable(network, model.packed.blocks, model.tokenizer, parameters, "", "")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(torch.Tensor, "backward", backward)
+        if not whole:
+            patched.setattr(torch.Tensor, "backward", backward)
         batches = Batches([str(place) for place in range(len(texts))], 0, BATCH_SIZE)
         one = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches)
         one.run_to(1)
@@ -218,7 +220,15 @@ def trained(model: LanguageModel) -> list[np.ndarray]:
     return [np.array([[row["loss"], row["penalised"], row["held_out_loss"]] for row in again.state.rows])]
 
 
-def written(model: LanguageModel) -> list[np.ndarray]:
+def sloped(model: LanguageModel) -> list[np.ndarray]:
+    """Slopes, and what patterns deliver."""
+    read = windows(model, IDS, TEXTS)
+    pack = Pack(model.packed, "tiny", read.review_ids, read.tokens.by_review, 0)
+    tables = slopes_tables(model.packed, pack, ["first", "permuted", "removed"], ["cosine_anisotropy"], IDENTITY)
+    return [table.select(cs.float()).to_numpy() for table in tables]
+
+
+def written(model: LanguageModel, temperature: float = 1.0) -> list[np.ndarray]:
     """The characters of answers that a grammar binds, in batches that shrink."""
     network = model.head
     network.set_attn_implementation("sdpa")
@@ -228,7 +238,8 @@ def written(model: LanguageModel) -> list[np.ndarray]:
     ends = [tokenizer.eos_token_id]
     network.generation_config = GenerationConfig(eos_token_id=ends, pad_token_id=ends[0], do_sample=False)
     entry = {"weights": {}, "dtype": "float32", "device": "cpu", "batch_size": 4}
-    entry |= {"structured_output": "json_schema", "temperature": 1.0, "top_p": 0.9, "max_new_tokens": NEW_TOKENS}
+    entry |= {"structured_output": "json_schema", "temperature": temperature, "top_p": 0.9}
+    entry |= {"max_new_tokens": NEW_TOKENS}
     writer = LocalWriter(entry, 0)
     grammars = sampling.Grammars(tokenizer, network.config.vocab_size, ends)
     writer._model = local._ChatModel(network, tokenizer, 512, ends, grammars, local._smallest_window(network))
@@ -336,9 +347,14 @@ STAGES = {
 }
 
 
+RUNS = {name: stage.run for name, stage in STAGES.items()}
+# what a GPU alone can do; and what it writes without its own draws
+RUNS |= {"training": partial(trained, whole=True), "slopes": sloped, "writing": partial(written, temperature=0.0)}
+
+
 @cache
-def on_cpu(stage: str, name: str) -> list[np.ndarray]:
-    return STAGES[stage].run(tiny_model(name))
+def on_cpu(run: Callable[[LanguageModel], list[np.ndarray]], name: str) -> list[np.ndarray]:
+    return run(tiny_model(name))
 
 
 def check(stage: str, name: str, split: bool = False) -> FakeCuda:
@@ -348,7 +364,7 @@ def check(stage: str, name: str, split: bool = False) -> FakeCuda:
         RuntimeError: tensors of two devices meet.
         AssertionError: other numbers, or transfers that are not listed.
     """
-    expected = on_cpu(stage, name)
+    expected = on_cpu(STAGES[stage].run, name)
     with FakeCuda() as cuda:
         model = tiny_model(name)
         on_cuda(model.head, split)
@@ -356,9 +372,24 @@ def check(stage: str, name: str, split: bool = False) -> FakeCuda:
     listed = STAGES[stage].transfers(POINTS.get(name, 7))
     new = {f"{by} ({kind}): {times}" for (by, kind), times in cuda.to_host.items() if times > listed.get((by, kind), 0)}
     assert not new, f"{stage} waits for the device where it is not listed, or more often: {', '.join(sorted(new))}"
+    assert_same_numbers(found, expected)
+    return cuda
+
+
+def assert_same_numbers(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
     for ours, reference in zip(found, expected, strict=True):
         assert_allclose(ours, reference, rtol=1e-4, atol=1e-5)
-    return cuda
+
+
+if torch.cuda.is_available():
+
+    @pytest.mark.parametrize("stage", RUNS)
+    @pytest.mark.parametrize("name", CONFIGS)
+    def test_a_stage_has_the_same_numbers_on_a_gpu(stage, name):
+        expected = on_cpu(RUNS[stage], name)
+        model = tiny_model(name)
+        model.head.to(CUDA_0)
+        assert_same_numbers(RUNS[stage](model), expected)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -380,8 +411,7 @@ def test_every_other_condition_runs_on_one_device():
         model = tiny_model("gemma3")
         on_cuda(model.head)
         found = intervened(model, conditions)
-    for ours, reference in zip(found, expected, strict=True):
-        assert_allclose(ours, reference, rtol=1e-4, atol=1e-5)
+    assert_same_numbers(found, expected)
 
 
 # Kernels
@@ -503,7 +533,7 @@ MUTANTS = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_mutant_is_caught(mutant, monkeypatch):
     stage, module, function, changed, message = MUTANTS[mutant]
-    on_cpu(stage, "llama")
+    on_cpu(STAGES[stage].run, "llama")
     monkeypatch.setattr(module, function, changed)
     with pytest.raises((RuntimeError, AssertionError), match=message):
         check(stage, "llama")
