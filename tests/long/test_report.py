@@ -122,6 +122,7 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
             browser.get(report.as_uri())
             open_entry(browser, category, index)
             shown.add(shown_figure(browser))
+            assert_nothing_is_cut(browser, 0.35 * 1366)
     assert shown - {None} == {results[path]["data_uri"] for path in figures}
 
     requested = kinds_of_requests(browser)
@@ -129,6 +130,30 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     assert requested <= {"file", "data", "blob"}
     assert severe(browser) == []
     assert report.stat().st_size < 10e6
+
+
+def assert_nothing_is_cut(browser, menu_width: float) -> None:
+    """What is shown begins inside its place, and the menu and its titles leave it room."""
+    menu = browser.find_element(By.TAG_NAME, "nav")
+    assert menu.rect["width"] <= menu_width
+    assert browser.execute_script("return arguments[0].scrollWidth - arguments[0].clientWidth", menu) <= 1
+    for shown in browser.find_elements(By.CSS_SELECTOR, ".items-center.h-screen.overflow-auto > *"):
+        place = shown.find_element(By.XPATH, "..")
+        assert shown.rect["y"] >= place.rect["y"]
+        assert shown.rect["x"] >= place.rect["x"]
+
+
+def test_on_a_phone_nothing_is_cut(finished_run, tmp_path):
+    report = finished_run / "results/report.html"
+    with chromium(tmp_path / "profile", 390, 844) as browser:
+        browser.get(report.as_uri())
+        categories = browser.execute_script("return categories")
+        for category, groups in categories.items():
+            for index in range(sum(map(len, groups.values()))):
+                browser.get(report.as_uri())
+                open_entry(browser, category, index)
+                assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+                assert_nothing_is_cut(browser, 390)
 
 
 def test_a_text_is_coloured_by_the_slider_from_the_keyboard_and_nothing_is_asked_for(finished_run, browser):

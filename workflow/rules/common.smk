@@ -122,6 +122,6 @@ def made_in(folder, reported=False):
 
 
 def template(name):
-    """A template below workflow/report: an edit of it makes again what is written by it, and nothing else."""
-    text = Path(workflow.source_path(f"../report/{name}.jinja")).read_text("utf-8")
+    """A file below workflow/report: an edit of it makes again what is written by it, and nothing else."""
+    text = Path(workflow.source_path(f"../report/{name}")).read_text("utf-8")
     return lambda wildcards: DigestedText([text])  # Snakemake takes braces in a text for wildcards

@@ -21,6 +21,7 @@ rule make_report:
         FIGURES,
         made_in("tables", reported=True),
         PAGES,
+        extraction="<results>/tables/extraction.parquet",
     output:
         report="<results>/report.html",
     log:
@@ -39,6 +40,7 @@ rule make_report:
             "claims": STUDY.claims,
         },
         address=ADDRESS,
+        style=template("style.css"),
     script:
         "../scripts/make_report.py"
 
@@ -56,7 +58,7 @@ rule make_first_page:
         "../../envs/homogenization.yaml"
     params:
         **first_page_parameters(STUDY),
-        template=template("pages/first_page"),
+        template=template("pages/first_page.jinja"),
         code=code("make_page", "report.first_page"),
         module="report.first_page",
     script:
@@ -72,7 +74,7 @@ rule make_claims_table:
             "<results>/report/claims.html",
             caption="../report/claims_table.rst",
             category="Claims",
-            labels={"title": "every claim, to sort and filter"},
+            labels={"title": "Every claim, to sort and filter"},
         ),
     log:
         "<logs>/make_claims_table.log",
@@ -80,8 +82,8 @@ rule make_claims_table:
         "../../envs/homogenization.yaml"
     params:
         **claims_page_parameters(STUDY),
-        template=template("pages/claims_table"),
-        row_template=template("pages/claim"),
+        template=template("pages/claims_table.jinja"),
+        row_template=template("pages/claim.jinja"),
         code=code("make_page", "report.claims_table"),
         module="report.claims_table",
     script:
@@ -98,7 +100,7 @@ rule make_curves:
             "<results>/report/curves.html",
             caption="../report/curves.rst",
             category="Curves",
-            labels={"title": "every metric, to choose"},
+            labels={"title": "Every metric, to choose"},
         ),
     log:
         "<logs>/make_curves.log",
@@ -107,7 +109,7 @@ rule make_curves:
     params:
         # Snakemake takes braces in a text for wildcards
         **{name: lambda wildcards, value=value: value for name, value in curves_page_parameters(STUDY).items()},
-        template=template("pages/curves"),
+        template=template("pages/curves.jinja"),
         code=code("make_page", "report.curves"),
         module="report.curves",
     script:
@@ -174,7 +176,7 @@ if STUDY.examples:
             "../../envs/homogenization.yaml"
         params:
             shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
-            template=template("pages/texts"),
+            template=template("pages/texts.jinja"),
             code=code("make_page", "report.text_page"),
             module="report.text_page",
         script:

@@ -18,7 +18,7 @@ for made in [tables for tables in TABLES if tables.stage == "statistics"]:
             **{name: per_attempt(amount) for name, amount in made.resources(STUDY).items()},
         params:
             **made.params(PLACED),
-            **({"words": template(f"answers/{made.words}")} if made.words else {}),
+            **({"words": template(f"answers/{made.words}.jinja")} if made.words else {}),
             code=code("tabulate", made.module, *made.imports(STUDY)),
             module=made.module,
         script:

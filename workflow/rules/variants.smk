@@ -292,7 +292,7 @@ rule write_audit_sheet:
         "../../envs/homogenization.yaml"
     params:
         code=code("write_audit_sheet"),
-        template=template("pages/audit"),
+        template=template("pages/audit.jinja"),
         n_passages=STUDY.audit.passages,
         seed=STUDY.seed,
     script:

@@ -7,17 +7,23 @@ import tempfile
 from pathlib import Path
 
 from homogenization.run.job import job
+from homogenization.reading.citation import provenance
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
+from homogenization.run.parquet import read_table
 from homogenization.run.storage import arguments_of_storage
 
 report = snakemake.output.report
 with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(report) as partial:
     configfile = Path(folder) / "config.json"
-    configfile.write_text(json.dumps(snakemake.params.config))
+    extraction = read_table(snakemake.input.extraction)
+    origin = {"provenance": provenance(extraction, snakemake.params.config)}
+    configfile.write_text(json.dumps(snakemake.params.config | origin))
+    style = Path(folder) / "style.css"
+    style.write_text(snakemake.params.style[0])
     snakefile = snakemake.params.address or Path(snakemake.scriptdir).resolve().parent / "Snakefile"
     command = [sys.executable, "-m", "snakemake", "figures", "pages", "--snakefile", str(snakefile)]
-    command += ["--configfile", str(configfile), "--report", str(partial)]
+    command += ["--configfile", str(configfile), "--report", str(partial), "--report-stylesheet", str(style)]
     # the running workflow holds the lock; its profile may name an executor, which a report does not need
     command += ["--nolock", "--workflow-profile", "none"]
     # records of jobs name the objects of a storage

@@ -1,4 +1,4 @@
-"""One line with which a number of a study can be cited: what made it, from what, and with which code."""
+"""Where a study comes from: a line to cite its numbers with, and what its report says of its origin."""
 
 import hashlib
 import json
@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import yaml
 
 from homogenization.run.files import gone
 from homogenization.run.made_by import METADATA_KEY
+from homogenization.run.secrets import masked
 
 _PACKAGE = "token-homogenization"
 _LIBRARY = Path(__file__).parents[1]
@@ -36,8 +38,33 @@ def citation(folder: Path, extraction: pl.DataFrame) -> str:
     said = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
     levels = {record["params"].get("resampling", {}).get("confidence") for record in records} - {None}
     said += [f"{100 * level:g} % intervals" for level in sorted(levels)]
-    commit = f", commit {described}" if (described := _commit()) else ""
-    return f"{_PACKAGE} {version(_PACKAGE)}{commit}; study {study} in {folder}: {', '.join(said)}"
+    return f"{_software()}; study {study} in {folder}: {', '.join(said)}"
+
+
+def provenance(extraction: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report says of its origin, as texts.
+
+    Args:
+        extraction: the table `extraction`.
+        configuration: the merged configuration, as JSON has it.
+
+    Returns:
+        `software`, its version and commit; `weights`, the digest of each model's; `configuration`, as YAML, and its
+        `digest`, 16 hexadecimal digits whatever the order of its keys.
+    """
+    digests = extraction.unique("model", maintain_order=True).select("model", "weights_digest")
+    canonical = json.dumps(configuration, sort_keys=True).encode()
+    return {
+        "software": _software(),
+        "weights": dict(digests.iter_rows()),
+        "configuration": yaml.safe_dump(masked(json.loads(canonical)), allow_unicode=True),
+        "digest": hashlib.blake2b(canonical, digest_size=8).hexdigest(),
+    }
+
+
+def _software() -> str:
+    commit = _commit()
+    return f"{_PACKAGE} {version(_PACKAGE)}" + (f", commit {commit}" if commit else "")
 
 
 def _job_records(folder: Path, extraction: pl.DataFrame) -> Iterator[dict[str, Any]]:

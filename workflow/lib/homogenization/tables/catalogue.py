@@ -47,7 +47,7 @@ class File:
     def reported(self) -> dict[str, Any]:
         """The arguments of Snakemake's `report`, without the path."""
         caption = f"../report/{self.caption or self.stem}.rst"
-        return {"caption": caption, "category": self.category, "labels": {"title": self.label}}
+        return {"caption": caption, "category": self.category, "labels": {"title": f"{self.label} (CSV)"}}
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _slopes_read(study: Any) -> dict[str, list[str]]:
 _ENTRIES = (
     Tables(
         module="tables.similarity",
-        files=(File("similarity.parquet"), File("acceptance.csv", "accepted rewritings")),
+        files=(File("similarity.parquet"), File("acceptance.csv", "Accepted rewritings")),
         inputs=lambda study: {
             "similarity": over_variants("similarity", study.rewritten, study),
             "random_pairs": over_variants("similarity", ["random_pairs"], study),
@@ -177,7 +177,7 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.audit",
-        files=(File("audit.csv", "sound sentences"),),
+        files=(File("audit.csv", "Sound sentences"),),
         inputs=lambda study: {
             "variants": over_variants("variants", study.audited_variants, study),
             "ratings": study.audit.ratings,
@@ -190,7 +190,7 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.balance",
-        files=(File("balance.csv", "balance of the controls"),),
+        files=(File("balance.csv", "Balance of the controls"),),
         reads=("similarity",),
         inputs=lambda study: {
             "variants": over_variants("variants", study.variants, study),
@@ -210,7 +210,7 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.rewriting",
-        files=(File("candidates.parquet"), File("rewriting.csv", "rejected rewritings")),
+        files=(File("candidates.parquet"), File("rewriting.csv", "Rejected rewritings")),
         inputs=lambda study: {
             "shards": [f"<results>/corpus/{shard}.parquet" for shard in study.shards],
             "candidates": over_variants("variants", study.written, study, ".candidates.parquet"),
@@ -260,7 +260,7 @@ _ENTRIES = (
         files=(
             File("intervened.parquet"),
             File("intervened_layers.parquet"),
-            File("doses.csv", "doses of each condition", "Causes"),
+            File("doses.csv", "Doses of each condition", "Causes"),
         ),
         reads=("similarity",),
         inputs=lambda study: {
@@ -277,7 +277,7 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.extraction",
-        files=(File("extraction.parquet"), File("long_texts.csv", "long reviews")),
+        files=(File("extraction.parquet"), File("long_texts.csv", "Long reviews")),
         inputs=lambda study: {"runs": over_jobs("states", study.jobs, ".json")},
     ),
     Tables(
@@ -334,7 +334,7 @@ _ENTRIES = (
     Tables(
         module="statistics.contrasts",
         rule="test_contrasts",
-        files=(File("contrasts.parquet"), File("comparisons.csv", "reviews of each comparison")),
+        files=(File("contrasts.parquet"), File("comparisons.csv", "Reviews of each comparison")),
         reads=("metrics", "similarity", "common_length", "balance", "opening_tokens"),
         params=lambda study: {
             **_resampling(study, "margin"),
@@ -362,7 +362,7 @@ _ENTRIES = (
         files=(
             File("extrema.parquet"),
             File("extrema_blocks.parquet"),
-            File("peaks.csv", "what happens at the peak", "Contrasts"),
+            File("peaks.csv", "What happens at the peak", "Contrasts"),
         ),
         reads=("metrics", "components", "positional", "sinks"),
         params=lambda study: {
@@ -401,7 +401,7 @@ _ENTRIES = (
         rule="explain_slopes",
         files=(
             File("attribution.parquet"),
-            File("mechanism.csv", "does what a pattern delivers tell its slope?", "Causes"),
+            File("mechanism.csv", "Does what a pattern delivers tell its slope?", "Causes"),
         ),
         reads=("similarity",),
         inputs=lambda study: {
@@ -417,8 +417,8 @@ _ENTRIES = (
             File("probes.parquet"),
             File("shifts.parquet"),
             File("predictability.parquet"),
-            File("harm.csv", "homogenization and harm of each condition", "Consequences", caption="harm_table"),
-            File("consequences.csv", "does homogenization harm?", "Consequences"),
+            File("harm.csv", "Homogenization and harm of each condition", "Consequences", caption="harm_table"),
+            File("consequences.csv", "Does homogenization harm?", "Consequences"),
         ),
         reads=("consequences", "similarity"),
         inputs=_consequences_read,
@@ -436,7 +436,7 @@ _ENTRIES = (
     Tables(
         module="statistics.predictions",
         rule="predict_variants",
-        files=(File("predictions.csv", "variants' effects, predicted and measured", "Causes"),),
+        files=(File("predictions.csv", "Variants' effects, predicted and measured", "Causes"),),
         reads=("metrics", "similarity", "positional"),
         inputs=_slopes_read,
         params=lambda study: study.contrasts.params("confidence", "min_reviews"),
@@ -446,7 +446,7 @@ _ENTRIES = (
     Tables(
         module="statistics.causes_in_words",
         rule="describe_causes",
-        files=(File("causes.csv", "what changed attention explains", "Causes"),),
+        files=(File("causes.csv", "What changed attention explains", "Causes"),),
         reads=("mechanism", "predictions"),
         params=lambda study: {"models": study.sloped_models},
         when=lambda study: study.sloped_models,
@@ -456,7 +456,7 @@ _ENTRIES = (
         module="statistics.training_in_words",
         rule="describe_training",
         files=(
-            File("training.csv", "what was learnt, and what sets arms apart", "Training", caption="training_in_words"),
+            File("training.csv", "What was learnt, and what sets arms apart", "Training", caption="training_in_words"),
         ),
         reads=("training", "arms"),
         params=lambda study: {"pairs": study.arms, "with_start": study.arms_and_their_start},
@@ -473,7 +473,7 @@ _ENTRIES = (
     Tables(
         module="claims.judgement",
         rule="judge_claims",
-        files=(File("claims.csv", "every claim and model", "Claims"), File("verdicts.csv"), File("answers.csv")),
+        files=(File("claims.csv", "Every claim and model", "Claims"), File("verdicts.csv"), File("answers.csv")),
         reads=(
             *("contrasts", "depth", "interventions", "extrema", "metrics", "similarity", "opening_tokens"),
             *("components", "pooled", "consequences", "training"),
