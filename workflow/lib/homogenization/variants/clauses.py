@@ -1,0 +1,195 @@
+"""The main clause of a parsed sentence, and its phrases that a construction of English puts elsewhere."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from homogenization.corpus.sentences import folded
+from homogenization.variants import construction_words as lexicon
+from homogenization.variants.atoms import Atom, atoms_of, render, with_capital, without_sentence_capital
+from homogenization.variants.constituents import Sentence, is_closed
+
+SUBJECTS = frozenset(("nsubj", "nsubjpass", "expl"))
+_DIVIDING = (";", ":", "--", " - ", "–", "—", "..", "…")
+COMMA = Atom(",", "mark", clings_left=True)
+#: First and last token of a part of a sentence.
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A phrase of a sentence that a construction puts elsewhere.
+
+    Attributes:
+        construction: Its name, a key of `CONSTRUCTIONS`.
+        first: Number of the phrase's first token in the sentence.
+        last: Number of its last token.
+        written: By the places where it can stand: a function of the words that keep their capital wherever they stand,
+            which gives the sentence with the phrase there, and the first character of the phrase in it.
+    """
+
+    construction: str
+    first: int
+    last: int
+    written: Mapping[str, Callable[[frozenset[str]], tuple[str, int]]]
+
+
+class MainClause:
+    """The only main clause of a sentence: a statement with its subject before its verb, or an imperative.
+
+    A sentence with two roots, with a colon or a dash, or with a question mark has none.
+    """
+
+    def __init__(self, sentence: Sentence):
+        self.sentence, self.tokens = sentence, sentence.tokens
+        self.words = [folded(sentence.text[token.start : token.end]) for token in self.tokens]
+
+    @cached_property
+    def root(self) -> int | None:
+        """Number of the only root's token, a verb, of a sentence that ends with a stop; None for other sentences."""
+        text = self.sentence.text[slice(*self.sentence.span)]
+        roots = [number for number, token in enumerate(self.tokens) if token.dep == "ROOT"]
+        is_plain = text.endswith((".", "!")) and is_closed(text) and not any(mark in text for mark in _DIVIDING)
+        is_plain = is_plain and len(roots) == 1 and not self.sentence.stays
+        return roots[0] if is_plain and self.tokens[roots[0]].pos in ("VERB", "AUX") else None
+
+    @cached_property
+    def verb(self) -> int | None:
+        """Number of the main verb's token; None where the sentence has another form."""
+        if self.root is None:
+            return None
+        subjects = self.subjects(self.root)
+        is_clause = subjects[0] < self.root if subjects else self.words[self.root] in lexicon.IMPERATIVES
+        return self.root if is_clause else None
+
+    def children(self, head: int) -> list[int]:
+        """Numbers of the tokens that depend on a token."""
+        return [number for number, token in enumerate(self.tokens) if token.head == head and number != head]
+
+    def subjects(self, verb: int) -> list[int]:
+        """Numbers of the subjects of a verb."""
+        return [number for number in self.children(verb) if self.tokens[number].dep in SUBJECTS]
+
+    def is_word(self, number: int) -> bool:
+        """Whether a token has a letter or a digit."""
+        return any(map(str.isalnum, self.words[number]))
+
+    def has(self, dependencies: Iterable[str], numbers: Iterable[int]) -> bool:
+        """Whether one of some tokens has one of these labels."""
+        return any(self.tokens[number].dep in dependencies for number in numbers)
+
+    @cached_property
+    def lead(self) -> int:
+        """Number of tokens at the beginning that no adjunct precedes: a coordinator, with its comma."""
+        if self.tokens[0].dep != "cc":
+            return 0
+        return 1 + (self.words[1:2] == [","])
+
+    def trimmed(self, first: int, last: int) -> tuple[int, int]:
+        """Without punctuation at its edges."""
+        while first < last and not self.is_word(first):
+            first += 1
+        while last > first and not self.is_word(last):
+            last -= 1
+        return first, last
+
+    def is_title(self, number: int) -> bool:
+        """Whether a word has a capital that it may keep or lose: of a title, or of no name that the parse knows."""
+        text, token = self.sentence.text, self.tokens[number]
+        following = self.tokens[number + 1 : number + 2]
+        before_capital = token.pos not in ("PROPN", "NOUN") and any(
+            text[other.start].isupper() and self.words[number + 1] != "i" for other in following
+        )
+        is_unknown = token.pos == "PROPN" and token.name is None and not any(t.pos == "PROPN" for t in following)
+        return text[token.start].isupper() and self.words[number] != "i" and (before_capital or is_unknown)
+
+    def refers(self, number: int) -> bool:
+        """Whether a token is a pronoun, and not the determiner of a noun."""
+        return self.words[number] in lexicon.PRONOUNS and self.tokens[number].dep not in ("det", "mark", "expl")
+
+    @property
+    def last(self) -> int:
+        """Number of the last token that is a word."""
+        return max(number for number in range(len(self.tokens)) if self.is_word(number))
+
+    def head(self, number: int) -> int:
+        """Number of the token that a token depends on; -1 for the root."""
+        return self.tokens[number].head if self.tokens[number].head != number else -1
+
+    def is_verb(self, number: int) -> bool:
+        """Whether a token is a verb or an auxiliary."""
+        return self.tokens[number].pos in ("VERB", "AUX")
+
+    def span(self, number: int | None) -> Span | None:
+        """First and last token of all that depends on a token; None where others stand between, or without a token."""
+        return None if number is None else self.sentence.subtrees[number]
+
+    @property
+    def begins_with_word(self) -> bool:
+        """Whether no mark stands before the first word, nor a quote before the stop."""
+        text = self.sentence.text[slice(*self.sentence.span)]
+        return self.is_word(0) and text.rstrip(".!")[-1:].isalnum()
+
+    def is_whole(self, first: int, last: int) -> bool:
+        """Whether these tokens are whole words, and brackets and quotes of theirs close."""
+        phrase = self.sentence.phrase(first, last) if first <= last else None
+        return phrase is not None and (phrase.start, phrase.end) == (self.tokens[first].start, self.tokens[last].end)
+
+
+def unchanged(sentence: Sentence, phrase: Span, names: frozenset[str]) -> tuple[str, int]:
+    """The sentence as it is, and the first character of a phrase in it."""
+    begin, stop = sentence.span
+    return sentence.text[begin:stop], sentence.tokens[phrase[0]].start - begin
+
+
+def opened(sentence: Sentence, names: frozenset[str]) -> tuple[list[Atom], list[Atom], bool]:
+    """A sentence's atoms, its first word without the sentence's capital; its stops; and whether it had a capital."""
+    atoms = atoms_of(sentence.text, *sentence.span)
+    first_word = next(number for number, atom in enumerate(atoms) if atom.kind == "word")
+    capitalised = not atoms[first_word].text[0].islower()
+    atoms[first_word] = without_sentence_capital(atoms, first_word, names)
+    n_stops = next(number for number, atom in enumerate(reversed(atoms)) if atom.kind != "mark")
+    return atoms[: len(atoms) - n_stops], atoms[len(atoms) - n_stops :], capitalised
+
+
+def finished(atoms: list[Atom], at: int, capitalised: bool) -> tuple[str, int]:
+    """The text of the atoms, with a capital if the sentence had one, and the first character of atom `at`."""
+    if capitalised:
+        first_word = next(number for number, atom in enumerate(atoms) if atom.kind == "word")
+        atoms[first_word] = with_capital(atoms[first_word])
+    text, starts = render(atoms)
+    return text, starts[at]
+
+
+def covered(atoms: Sequence[Atom], sentence: Sentence, span: Span) -> list[int]:
+    """Numbers of the words that hold one of the tokens of `span`."""
+    start, end = sentence.tokens[span[0]].start, sentence.tokens[span[1]].end
+    return [number for number, atom in enumerate(atoms) if atom.span and atom.span[0] < end and start < atom.span[1]]
+
+
+def arranged(sentence: Sentence, parts: Sequence[Span | str], at: int, names: frozenset[str]) -> tuple[str, int]:
+    """The sentence made of parts, and the first character of part number `at` in it.
+
+    Args:
+        sentence: A parsed sentence without marks before its first word.
+        parts: Spans of its tokens, each `is_whole`, with the quotes and brackets around them; words and commas that the
+            construction adds. What no part holds is left out. The stops follow.
+        at: Number of a part.
+        names: Words that keep their capital wherever they stand.
+    """
+    atoms, stops, capitalised = opened(sentence, names)
+    result, begins = [], []
+    for part in parts:
+        begins.append(len(result))
+        if isinstance(part, str):
+            result += [COMMA] if part == "," else [Atom(word, "word") for word in part.split()]
+            continue
+        own = covered(atoms, sentence, part)
+        first, last = own[0], own[-1]
+        while first and atoms[first - 1].kind == "open":
+            first -= 1
+        while last + 1 < len(atoms) and atoms[last + 1].kind == "close":
+            last += 1
+        result += atoms[first : last + 1]
+    at = next(number for number in range(begins[at], len(result)) if result[number].kind == "word")
+    return finished([*result, *stops], at, capitalised)
