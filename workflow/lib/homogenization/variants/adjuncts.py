@@ -8,13 +8,10 @@ a pronoun before its noun: a sentence in doubt stays as it is.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
-from homogenization.names.variants import CONSTRUCTIONS
 from homogenization.variants import construction_words as lexicon
-from homogenization.variants.atoms import Atom
-from homogenization.variants.clauses import COMMA, SUBJECTS, MainClause, Move, covered, finished, opened, unchanged
-from homogenization.variants.constituents import Sentence
+from homogenization.variants.clauses import SUBJECTS, MainClause, Move, Span
 
 #: Words that a main clause has besides its adjunct, at least.
 FEWEST_OTHERS = 3
@@ -30,11 +27,9 @@ _AT_START, _AT_END = re.compile(r"[^\w\s]*"), re.compile(r"[^\w\s]*$")
 
 def adjuncts(clause: MainClause) -> Iterator[Move]:
     """The adjuncts of a clause that may stand at its front and at its end, in reading order."""
-    sentence = clause.sentence
-    for adjunct in Adjuncts(sentence).found():
-        places = [place for place in CONSTRUCTIONS["adjunct"] if place != "inward" or adjunct.subject is not None]
-        written = {place: partial(placed, sentence, adjunct, place) for place in places}
-        yield Move(adjunct.construction, adjunct.first, adjunct.last, written)
+    found = Adjuncts(clause.sentence)
+    for adjunct in found.all():
+        yield Move(adjunct.construction, clause, (adjunct.first, adjunct.last), found.orders(adjunct))
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,6 @@ class Adjunct:
         construction: "adjunct" (a prepositional phrase or noun phrase), "clause" (with a conjunction), or "adverb".
         first: Number of its first token in the sentence.
         last: Number of its last token.
-        lead: Number of tokens at the beginning of the sentence that no adjunct precedes ("But").
         place: Where it stands: "front", behind the lead; "end"; or "inside".
         subject: Number of the subject's last token, if the adjunct may stand behind it between commas; otherwise None.
         comma: Whether a comma precedes it at the end of the sentence.
@@ -54,7 +48,6 @@ class Adjunct:
     construction: str
     first: int
     last: int
-    lead: int
     place: str
     subject: int | None
     comma: bool
@@ -71,7 +64,7 @@ class Adjuncts(MainClause):
             found += [number for number in self.children(verb) if self.tokens[number].dep == "xcomp" and number > verb]
         return found
 
-    def found(self) -> Iterator[Adjunct]:
+    def all(self) -> Iterator[Adjunct]:
         """Those that may stand at the front and at the end, in reading order."""
         for number, token in enumerate(self.tokens):
             span = self.sentence.subtrees[number]
@@ -85,8 +78,7 @@ class Adjuncts(MainClause):
             if construction is None or not self._stands_apart(first, last):
                 continue
             comma = self._takes_comma(number, first, last)
-            lead = first if place == "front" else self.lead
-            adjunct = Adjunct(construction, first, last, lead, place, self._inner_place(first, last), comma)
+            adjunct = Adjunct(construction, first, last, place, self._inner_place(first, last), comma)
             if self._can_move(adjunct):
                 yield adjunct
 
@@ -112,7 +104,9 @@ class Adjuncts(MainClause):
         if span is None or self.tokens[subjects[0]].pos == "PRON" or last - first >= LONGEST_INSIDE:
             return None
         follows = span[1] + 1 if span[1] + 1 != first else last + 1
-        is_followed = follows < len(self.tokens) and self.tokens[follows].pos in ("VERB", "AUX")
+        is_followed = (
+            self.is_whole(*span) and follows < len(self.tokens) and self.tokens[follows].pos in ("VERB", "AUX")
+        )
         return span[1] if is_followed and self.is_word(span[1]) else None
 
     def _construction(self, number: int, first: int, last: int, place: str) -> str | None:
@@ -261,43 +255,26 @@ class Adjuncts(MainClause):
             return False
         return all(self.words[n] in of_main for n in inside if self.refers(n))
 
+    def orders(self, adjunct: Adjunct) -> dict[str, list[Span | str]]:
+        """The parts of the sentence by the place of an adjunct; none for where it stands.
 
-def placed(sentence: Sentence, adjunct: Adjunct, place: str, names: frozenset[str]) -> tuple[str, int]:
-    """The sentence with an adjunct at another place, and the first character of the adjunct in it.
+        Commas around the adjunct go with it: one follows it at the front, one precedes it at the end where it has to,
+        two enclose it inside.
+        """
+        own, last = (adjunct.first, adjunct.last), len(self.tokens) - 1
+        rest = self._rest(adjunct, self.lead, last)
+        orders = {"front": [own, ",", *rest], "end": [*rest, *[","][: adjunct.comma], own]}
+        if adjunct.subject is not None:
+            subject, predicate = (
+                self._rest(adjunct, *span) for span in ((self.lead, adjunct.subject), (adjunct.subject + 1, last))
+            )
+            orders["inward"] = [*subject, ",", own, ",", *predicate]
+        return {place: order for place, order in orders.items() if place != adjunct.place} | {adjunct.place: None}
 
-    Where the adjunct stands there, the sentence is as it was. Otherwise the commas around the adjunct go with it: one
-    follows it at the front, one precedes it at the end where it has to, two enclose it inside. Capitals follow the new
-    first word.
-
-    Args:
-        sentence: A parsed sentence.
-        adjunct: One of its `Adjuncts`; with a `subject` for "inward".
-        place: "front", "end", or "inward" (behind the subject).
-        names: Words that keep their capital wherever they stand.
-    """
-    if adjunct.place == place:
-        return unchanged(sentence, (adjunct.first, adjunct.last), names)
-    atoms, stops, capitalised = opened(sentence, names)
-    own = covered(atoms, sentence, (adjunct.first, adjunct.last))
-    before, moved, behind = atoms[: own[0]], atoms[own[0] : own[-1] + 1], atoms[own[-1] + 1 :]
-    rest = _without_comma(before, -1) + _without_comma(behind, 0)
-    if place == "end":
-        gap, marks = len(rest), ([COMMA] if adjunct.comma else [], [])
-    else:
-        ahead = sentence.tokens[adjunct.lead].start if place == "front" else sentence.tokens[adjunct.subject].end
-        gap = max((number + 1 for number, atom in enumerate(rest) if atom.span and atom.span[0] < ahead), default=0)
-        while gap and gap < len(rest) and rest[gap].clings_left:  # a comma, and the quotes of a subject
-            gap += 1
-        marks = ([], [COMMA]) if place == "front" else ([COMMA], [COMMA])
-    result = [*rest[:gap], *marks[0], *moved, *marks[1], *rest[gap:], *stops]
-    return finished(result, gap + len(marks[0]), capitalised)
-
-
-def _without_comma(atoms: list[Atom], at: int) -> list[Atom]:
-    """The atoms without a comma at one edge, 0 or -1."""
-    if not atoms or atoms[at].text != ",":
-        return atoms
-    return atoms[1:] if at == 0 else atoms[:-1]
+    def _rest(self, adjunct: Adjunct, first: int, last: int) -> list[Span]:
+        """The words from token `first` to token `last` without an adjunct."""
+        spans = (first, min(last, adjunct.first - 1)), (max(first, adjunct.last + 1), last)
+        return [self.trimmed(*span) for span in spans if any(map(self.is_word, range(span[0], span[1] + 1)))]
 
 
 def _is_year(word: str) -> bool:

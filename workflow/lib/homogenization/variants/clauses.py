@@ -1,8 +1,10 @@
 """The main clause of a parsed sentence, and its phrases that a construction of English puts elsewhere."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from homogenization.corpus.sentences import folded
 from homogenization.variants import construction_words as lexicon
@@ -11,27 +13,11 @@ from homogenization.variants.constituents import Sentence, is_closed
 
 SUBJECTS = frozenset(("nsubj", "nsubjpass", "expl"))
 _DIVIDING = (";", ":", "--", " - ", "–", "—", "..", "…")
-COMMA = Atom(",", "mark", clings_left=True)
+# brackets that hold a mark
+_WORDLESS = re.compile(r"[(\[{]\W+[)\]}]")
+_COMMA = Atom(",", "mark", clings_left=True)
 #: First and last token of a part of a sentence.
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Move:
-    """A phrase of a sentence that a construction puts elsewhere.
-
-    Attributes:
-        construction: Its name, a key of `CONSTRUCTIONS`.
-        first: Number of the phrase's first token in the sentence.
-        last: Number of its last token.
-        written: By the places where it can stand: a function of the words that keep their capital wherever they stand,
-            which gives the sentence with the phrase there, and the first character of the phrase in it.
-    """
-
-    construction: str
-    first: int
-    last: int
-    written: Mapping[str, Callable[[frozenset[str]], tuple[str, int]]]
 
 
 class MainClause:
@@ -50,7 +36,7 @@ class MainClause:
         text = self.sentence.text[slice(*self.sentence.span)]
         roots = [number for number, token in enumerate(self.tokens) if token.dep == "ROOT"]
         is_plain = text.endswith((".", "!")) and is_closed(text) and not any(mark in text for mark in _DIVIDING)
-        is_plain = is_plain and len(roots) == 1 and not self.sentence.stays
+        is_plain = is_plain and len(roots) == 1 and not self.sentence.stays and not _WORDLESS.search(text)
         return roots[0] if is_plain and self.tokens[roots[0]].pos in ("VERB", "AUX") else None
 
     @cached_property
@@ -136,60 +122,69 @@ class MainClause:
         return phrase is not None and (phrase.start, phrase.end) == (self.tokens[first].start, self.tokens[last].end)
 
 
-def unchanged(sentence: Sentence, phrase: Span, names: frozenset[str]) -> tuple[str, int]:
-    """The sentence as it is, and the first character of a phrase in it."""
-    begin, stop = sentence.span
-    return sentence.text[begin:stop], sentence.tokens[phrase[0]].start - begin
+@dataclass(frozen=True)
+class Move:
+    """A phrase of a sentence that a construction puts elsewhere.
 
-
-def opened(sentence: Sentence, names: frozenset[str]) -> tuple[list[Atom], list[Atom], bool]:
-    """A sentence's atoms, its first word without the sentence's capital; its stops; and whether it had a capital."""
-    atoms = atoms_of(sentence.text, *sentence.span)
-    first_word = next(number for number, atom in enumerate(atoms) if atom.kind == "word")
-    capitalised = not atoms[first_word].text[0].islower()
-    atoms[first_word] = without_sentence_capital(atoms, first_word, names)
-    n_stops = next(number for number, atom in enumerate(reversed(atoms)) if atom.kind != "mark")
-    return atoms[: len(atoms) - n_stops], atoms[len(atoms) - n_stops :], capitalised
-
-
-def finished(atoms: list[Atom], at: int, capitalised: bool) -> tuple[str, int]:
-    """The text of the atoms, with a capital if the sentence had one, and the first character of atom `at`."""
-    if capitalised:
-        first_word = next(number for number, atom in enumerate(atoms) if atom.kind == "word")
-        atoms[first_word] = with_capital(atoms[first_word])
-    text, starts = render(atoms)
-    return text, starts[at]
-
-
-def covered(atoms: Sequence[Atom], sentence: Sentence, span: Span) -> list[int]:
-    """Numbers of the words that hold one of the tokens of `span`."""
-    start, end = sentence.tokens[span[0]].start, sentence.tokens[span[1]].end
-    return [number for number, atom in enumerate(atoms) if atom.span and atom.span[0] < end and start < atom.span[1]]
-
-
-def arranged(sentence: Sentence, parts: Sequence[Span | str], at: int, names: frozenset[str]) -> tuple[str, int]:
-    """The sentence made of parts, and the first character of part number `at` in it.
-
-    Args:
-        sentence: A parsed sentence without marks before its first word.
-        parts: Spans of its tokens, each `is_whole`, with the quotes and brackets around them; words and commas that the
-            construction adds. What no part holds is left out. The stops follow.
-        at: Number of a part.
-        names: Words that keep their capital wherever they stand.
+    Attributes:
+        construction: Its name, a key of `CONSTRUCTIONS`.
+        clause: The clause that it belongs to.
+        phrase: Its first and last token.
+        orders: By the places where it can stand, the parts of the sentence behind its lead: spans of tokens, each
+            `is_whole`, and words and commas that the construction adds. What no part holds is left out. None where the
+            phrase stands already.
     """
-    atoms, stops, capitalised = opened(sentence, names)
-    result, begins = [], []
-    for part in parts:
-        begins.append(len(result))
+
+    construction: str
+    clause: MainClause
+    phrase: Span
+    orders: Mapping[str, Sequence[Span | str] | None]
+
+    def written(self, place: str, names: frozenset[str]) -> tuple[str, int]:
+        """The sentence with the phrase at a place, and the first character of the phrase in it.
+
+        Where the phrase stands there, the sentence is as it was. Otherwise quotes and brackets go with their words, the
+        stops come last, and capitals follow the new first word; `names` are the words that keep theirs.
+        """
+        sentence = self.clause.sentence
+        (begin, stop), (start, end) = sentence.span, self.characters
+        if self.orders[place] is None:
+            return sentence.text[begin:stop], start - begin
+        atoms = atoms_of(sentence.text, begin, stop)
+        first_word = _first_word(atoms)
+        capitalised = not atoms[first_word].text[0].islower()
+        atoms[first_word] = without_sentence_capital(atoms, first_word, names)
+        stops = atoms[len(atoms) - next(n for n, atom in enumerate(reversed(atoms)) if atom.kind != "mark") :]
+        # "But, of course, it works": the comma is the phrase's
+        n_lead = min(self.clause.lead, 1) if self.phrase[0] == self.clause.lead else self.clause.lead
+        lead = [(0, 0), ","][:n_lead]
+        result = [*chain(*(self._atoms_of(part, atoms) for part in [*lead, *self.orders[place]])), *stops]
+        if capitalised:
+            first_word = _first_word(result)
+            result[first_word] = with_capital(result[first_word])
+        text, starts = render(result)
+        return text, next(
+            at for at, atom in zip(starts, result, strict=True) if atom.span and start <= atom.span[0] < end
+        )
+
+    @property
+    def characters(self) -> Span:
+        """First character of the phrase in the review, and its last plus one."""
+        first, last = self.phrase
+        return self.clause.tokens[first].start, self.clause.tokens[last].end
+
+    def _atoms_of(self, part: Span | str, atoms: Sequence[Atom]) -> Sequence[Atom]:
         if isinstance(part, str):
-            result += [COMMA] if part == "," else [Atom(word, "word") for word in part.split()]
-            continue
-        own = covered(atoms, sentence, part)
+            return [_COMMA] if part == "," else [Atom(word, "word") for word in part.split()]
+        start, end = self.clause.tokens[part[0]].start, self.clause.tokens[part[1]].end
+        own = [n for n, atom in enumerate(atoms) if atom.span and atom.span[0] < end and start < atom.span[1]]
         first, last = own[0], own[-1]
         while first and atoms[first - 1].kind == "open":
             first -= 1
         while last + 1 < len(atoms) and atoms[last + 1].kind == "close":
             last += 1
-        result += atoms[first : last + 1]
-    at = next(number for number in range(begins[at], len(result)) if result[number].kind == "word")
-    return finished([*result, *stops], at, capitalised)
+        return atoms[first : last + 1]
+
+
+def _first_word(atoms: Sequence[Atom]) -> int:
+    return next(number for number, atom in enumerate(atoms) if atom.kind == "word")

@@ -183,30 +183,23 @@ def _regular(base: str) -> Forms:
 
 #: Verbs whose subject does something to their object, and which are used in both voices.
 VERBS = [
-    *map(
-        _regular,
-        _listed(
-            "adapt adore amaze amuse annoy attack bore bother capture charm compose confuse create design destroy "
-            "develop direct disappoint discover disgust disturb edit enchant entertain fascinate film finance "
-            "fund haunt hire impress inspire insult intrigue introduce invent kill move murder narrate offend "
-            "overshadow perform photograph play portray produce publish puzzle release replace rescue ruin save "
-            "scare score shock spoil startle stun support surprise torment torture touch waste"
-        ),
-    ),
-    *(
-        Forms(*_listed(forms))
-        for forms in (
-            "break breaks broke broken",
-            "choose chooses chose chosen",
-            "give gives gave given",
-            "shoot shoots shot shot",
-            "sing sings sang sung",
-            "steal steals stole stolen",
-            "terrify terrifies terrified terrified",
-            "win wins won won",
-            "write writes wrote written",
+    _regular(base)
+    for base in _listed(
+        "adapt adore amaze amuse annoy attack bore bother capture charm compose confuse create design destroy "
+        "develop direct disappoint discover disgust disturb edit enchant entertain fascinate film finance "
+        "fund haunt hire impress inspire insult intrigue introduce invent kill move murder narrate offend "
+        "overshadow perform photograph play portray produce publish puzzle release replace rescue ruin save "
+        "scare score shock spoil startle stun support surprise torment torture touch waste"
+    )
+] + [
+    Forms(*_listed(forms))
+    for forms in sorted(
+        _phrases(
+            "break breaks broke broken|choose chooses chose chosen|give gives gave given|shoot shoots shot shot|"
+            "sing sings sang sung|steal steals stole stolen|terrify terrifies terrified terrified|win wins won won|"
+            "write writes wrote written"
         )
-    ),
+    )
 ]
 #: All words by which a passive differs from its active.
 PASSIVE = frozenset(("am", "are", "by", "is", "was", "were", *NOMINATIVES, *ACCUSATIVES)).union(*VERBS)

@@ -70,8 +70,8 @@ def move_by_constructions(
         move = chosen(sentence, keys, constructions, places, which)
         if move is None:
             continue
-        moved, start = move.written[position](names | sentence.proper_names)
-        first, end = sentence.tokens[move.first].start, sentence.tokens[move.last].end
+        moved, start = move.written(position, names | sentence.proper_names)
+        first, end = move.characters
         term = term_of(text[first:end])
         before = place_in_sentence(text, sentence.span, first, term)
         after = place_in_sentence(moved, (0, len(moved)), start, term)
@@ -91,10 +91,10 @@ def chosen(
     best, rank, clause = None, (), MainClause(sentence)
     finders = dict.fromkeys(CONSTRUCTIONS[name].moves for name in constructions) if clause.root is not None else ()
     for move in (move for find in finders for move in find(clause)):
-        span = Phrase("", sentence.number, sentence.tokens[move.first].start, sentence.tokens[move.last].end)
+        span = Phrase("", sentence.number, *move.characters)
         holds = next((number for number, key in enumerate(keys) if overlap(span, key)), None)
         is_asked = which == "any" or (holds is not None) == (which == "key")
-        if move.construction in constructions and is_asked and move.written.keys() >= set(places):
+        if move.construction in constructions and is_asked and move.orders.keys() >= set(places):
             own = (holds if holds is not None else len(keys), span.start - span.end)
             if best is None or own < rank:
                 best, rank = move, own

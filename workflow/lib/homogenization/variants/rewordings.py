@@ -6,11 +6,10 @@ is. The words that decide are in `construction_words`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 from homogenization.names.variants import SIDES
 from homogenization.variants import construction_words as lexicon
-from homogenization.variants.clauses import MainClause, Move, Span, arranged, unchanged
+from homogenization.variants.clauses import MainClause, Move, Span
 from homogenization.variants.noun_phrases import NounPhrase, noun_phrase
 
 # singular and plural
@@ -234,13 +233,7 @@ def _moves(
     clause: MainClause, construction: str, phrase: Span, place: str, parts: Sequence[Span | str]
 ) -> Iterator[Move]:
     """The move of a phrase from its place to the other side, where the sentence is made of `parts`; none in doubt."""
-    lead = [(0, 0)] if clause.lead else []
     spans = [part for part in parts if not isinstance(part, str)]
     if clause.is_title(clause.lead) or not clause.begins_with_word or not all(clause.is_whole(*span) for span in spans):
         return
-    at = len(lead) + list(parts).index(phrase)
-    written = {
-        place: partial(unchanged, clause.sentence, phrase),
-        SIDES[1 - SIDES.index(place)]: partial(arranged, clause.sentence, (*lead, *parts), at),
-    }
-    yield Move(construction, *phrase, written)
+    yield Move(construction, clause, phrase, {place: None, SIDES[1 - SIDES.index(place)]: parts})
