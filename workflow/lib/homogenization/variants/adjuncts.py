@@ -6,14 +6,12 @@ a pronoun before its noun: a sentence in doubt stays as it is.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from homogenization.corpus.sentences import folded
-from homogenization.variants import adjunct_words as lexicon
-from homogenization.variants.atoms import Atom, atoms_of, render, with_capital, without_sentence_capital
-from homogenization.variants.constituents import Sentence, is_closed
+from homogenization.variants import construction_words as lexicon
+from homogenization.variants.clauses import SUBJECTS, MainClause, Move, Span
 
 #: Words that a main clause has besides its adjunct, at least.
 FEWEST_OTHERS = 3
@@ -21,13 +19,17 @@ FEWEST_OTHERS = 3
 #: Words of an adjunct that stands behind the subject, at most.
 LONGEST_INSIDE = 8
 
-_SUBJECTS = frozenset(("nsubj", "nsubjpass", "expl"))
 _COMPLEMENTS = frozenset(("dobj", "attr", "acomp", "ccomp", "xcomp", "oprd", "dative"))
 _CLAUSES = frozenset(("relcl", "ccomp", "advcl", "acl", "conj", "pcomp", "parataxis", "appos"))
-_DIVIDING = (";", ":", "--", " - ", "–", "—", "..", "…")
 # marks that touch a phrase
 _AT_START, _AT_END = re.compile(r"[^\w\s]*"), re.compile(r"[^\w\s]*$")
-_COMMA = Atom(",", "mark", clings_left=True)
+
+
+def adjuncts(clause: MainClause) -> Iterator[Move]:
+    """The adjuncts of a clause that may stand at its front and at its end, in reading order."""
+    found = Adjuncts(clause.sentence)
+    for adjunct in found.all():
+        yield Move(adjunct.construction, clause, (adjunct.first, adjunct.last), found.orders(adjunct))
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,6 @@ class Adjunct:
         construction: "adjunct" (a prepositional phrase or noun phrase), "clause" (with a conjunction), or "adverb".
         first: Number of its first token in the sentence.
         last: Number of its last token.
-        lead: Number of tokens at the beginning of the sentence that no adjunct precedes ("But").
         place: Where it stands: "front", behind the lead; "end"; or "inside".
         subject: Number of the subject's last token, if the adjunct may stand behind it between commas; otherwise None.
         comma: Whether a comma precedes it at the end of the sentence.
@@ -47,68 +48,29 @@ class Adjunct:
     construction: str
     first: int
     last: int
-    lead: int
     place: str
     subject: int | None
     comma: bool
 
 
-class MainClause:
-    """The only main clause of a sentence: a statement with its subject before its verb, or an imperative.
-
-    A sentence with two roots, with a colon or a dash, or with a question mark has no adjuncts here.
-    """
-
-    def __init__(self, sentence: Sentence):
-        self.sentence, self.tokens = sentence, sentence.tokens
-        self.words = [folded(sentence.text[token.start : token.end]) for token in self.tokens]
-
-    @cached_property
-    def verb(self) -> int | None:
-        """Number of the main verb's token; None where the sentence has another form."""
-        text = self.sentence.text[slice(*self.sentence.span)]
-        roots = [number for number, token in enumerate(self.tokens) if token.dep == "ROOT"]
-        is_plain = text.endswith((".", "!")) and is_closed(text) and not any(mark in text for mark in _DIVIDING)
-        if len(roots) != 1 or not is_plain or self.sentence.stays or self.tokens[roots[0]].pos not in ("VERB", "AUX"):
-            return None
-        subjects = self._subjects(roots[0])
-        is_clause = subjects[0] < roots[0] if subjects else self.words[roots[0]] in lexicon.IMPERATIVES
-        return roots[0] if is_clause else None
-
-    def _children(self, head: int) -> list[int]:
-        return [number for number, token in enumerate(self.tokens) if token.head == head and number != head]
-
-    def _subjects(self, verb: int) -> list[int]:
-        return [number for number in self._children(verb) if self.tokens[number].dep in _SUBJECTS]
-
-    def _is_word(self, number: int) -> bool:
-        return any(map(str.isalnum, self.words[number]))
-
-    def _has(self, dependencies: Iterable[str], numbers: Iterable[int]) -> bool:
-        return any(self.tokens[number].dep in dependencies for number in numbers)
-
-    @cached_property
-    def lead(self) -> int:
-        """Number of tokens at the beginning that no adjunct precedes: a coordinator, with its comma."""
-        if self.tokens[0].dep != "cc":
-            return 0
-        return 1 + (self.words[1:2] == [","])
+class Adjuncts(MainClause):
+    """The adjuncts of a sentence with one main clause."""
 
     @cached_property
     def verbs(self) -> list[int]:
         """The main verb and the infinitives that complete it ("I want to see it again this year")."""
         found = [] if self.verb is None else [self.verb]
         for verb in found:
-            found += [number for number in self._children(verb) if self.tokens[number].dep == "xcomp" and number > verb]
+            found += [number for number in self.children(verb) if self.tokens[number].dep == "xcomp" and number > verb]
         return found
 
-    def adjuncts(self) -> Iterator[Adjunct]:
+    def all(self) -> Iterator[Adjunct]:
         """Those that may stand at the front and at the end, in reading order."""
         for number, token in enumerate(self.tokens):
             span = self.sentence.subtrees[number]
             if token.head not in self.verbs or number == self.verb or span is None:
                 continue
-            first, last = self._trimmed(*span)
+            first, last = self.trimmed(*span)
             place = self._place(first, last)
             if token.head != self.verb and (place, token.dep) != ("end", "advcl"):
                 continue
@@ -116,46 +78,36 @@ class MainClause:
             if construction is None or not self._stands_apart(first, last):
                 continue
             comma = self._takes_comma(number, first, last)
-            lead = first if place == "front" else self.lead
-            adjunct = Adjunct(construction, first, last, lead, place, self._inner_place(first, last), comma)
+            adjunct = Adjunct(construction, first, last, place, self._inner_place(first, last), comma)
             if self._can_move(adjunct):
                 yield adjunct
-
-    def _trimmed(self, first: int, last: int) -> tuple[int, int]:
-        """Without punctuation at its edges."""
-        while first < last and not self._is_word(first):
-            first += 1
-        while last > first and not self._is_word(last):
-            last -= 1
-        return first, last
 
     def _stands_apart(self, first: int, last: int) -> bool:
         """Whether nothing but a comma or the stop divides these tokens, which are whole words, from the rest."""
         text, (start, end) = self.sentence.text, self.sentence.span
-        phrase = self.sentence.phrase(first, last)
-        if phrase is None or (phrase.start, phrase.end) != (self.tokens[first].start, self.tokens[last].end):
+        if not self.is_whole(first, last):
             return False
-        before, behind = (
-            _AT_END.search(text[start : phrase.start].rstrip())[0],
-            _AT_START.match(text[phrase.end : end])[0],
-        )
-        is_last = phrase.end + len(behind) == end
+        first_character, stop = self.tokens[first].start, self.tokens[last].end
+        before, behind = _AT_END.search(text[start:first_character].rstrip())[0], _AT_START.match(text[stop:end])[0]
+        is_last = stop + len(behind) == end
         return before in ("", ",") and (behind in ("", ",") or (is_last and set(behind) <= {".", "!"}))
 
     def _place(self, first: int, last: int) -> str:
-        before = [number for number in range(min(self.lead, first), first) if self._is_word(number)]
-        behind = [number for number in range(last + 1, len(self.tokens)) if self._is_word(number)]
+        before = [number for number in range(min(self.lead, first), first) if self.is_word(number)]
+        behind = [number for number in range(last + 1, len(self.tokens)) if self.is_word(number)]
         return "inside" if before and behind else "end" if before else "front"
 
     def _inner_place(self, first: int, last: int) -> int | None:
         """The last token of a subject that is no pronoun, if its verb follows at once and the adjunct is short."""
-        subjects = self._subjects(self.verb)
+        subjects = self.subjects(self.verb)
         span = self.sentence.subtrees[subjects[0]] if len(subjects) == 1 else None
         if span is None or self.tokens[subjects[0]].pos == "PRON" or last - first >= LONGEST_INSIDE:
             return None
         follows = span[1] + 1 if span[1] + 1 != first else last + 1
-        is_followed = follows < len(self.tokens) and self.tokens[follows].pos in ("VERB", "AUX")
-        return span[1] if is_followed and self._is_word(span[1]) else None
+        is_followed = (
+            self.is_whole(*span) and follows < len(self.tokens) and self.tokens[follows].pos in ("VERB", "AUX")
+        )
+        return span[1] if is_followed and self.is_word(span[1]) else None
 
     def _construction(self, number: int, first: int, last: int, place: str) -> str | None:
         """What kind of adjunct the subtree of a token is; None for anything else."""
@@ -177,14 +129,14 @@ class MainClause:
         opening = first + (self.words[first] == "even")
         conjunction, following = self.words[opening], self.words[min(opening + 1, last)]
         main = [word for number, word in enumerate(self.words) if not first <= number <= last]
-        subjects = self._subjects(verb)
+        subjects = self.subjects(verb)
         if conjunction not in lexicon.CONJUNCTIONS or self.tokens[opening].head != verb or conjunction in main:
             return False
         # a subject follows at once, and no coordination reaches out of the clause
         span = self.sentence.subtrees[subjects[0]] if subjects and subjects[0] < verb else None
         if span is None or span[0] != opening + 1 or following in ("if", "though", "that"):
             return False
-        if self._has(("conj", "cc"), (n for n in range(first, last + 1) if self.tokens[n].head == verb)):
+        if self.has(("conj", "cc"), (n for n in range(first, last + 1) if self.tokens[n].head == verb)):
             return False
         if not lexicon.ANSWERS.isdisjoint(main):
             return False
@@ -201,13 +153,13 @@ class MainClause:
         return not denied and not is_event and (not asked or self._is_completed(self.tokens[verb].head, first))
 
     def _is_completed(self, verb: int, before: int) -> bool:
-        return self._has(_COMPLEMENTS, (number for number in self._children(verb) if number < before))
+        return self.has(_COMPLEMENTS, (number for number in self.children(verb) if number < before))
 
     def _is_phrase(self, number: int, last: int, place: str) -> bool:
         """Whether a prepositional phrase is an adjunct, and no complement of the verb."""
         preposition, verb = self.words[number], self.tokens[number].head
-        objects = [self.words[child] for child in self._children(number) if self.tokens[child].dep == "pobj"]
-        has_gerund = self._has(("pcomp",), self._children(number))
+        objects = [self.words[child] for child in self.children(number) if self.tokens[child].dep == "pobj"]
+        has_gerund = self.has(("pcomp",), self.children(number))
         if self.words[number + 1] in ("for", "which", "what", "whose", "whom", "that"):
             return False
         inside = range(number + 1, last + 1)
@@ -217,7 +169,7 @@ class MainClause:
             is_place = preposition in lexicon.PLACE_PREPOSITIONS and not lexicon.PLACES.isdisjoint(objects)
             by_gerund = has_gerund and preposition in lexicon.GERUND_PREPOSITIONS
             return preposition in lexicon.FREE_PREPOSITIONS or is_time or is_place or by_gerund
-        heavy = self._has(("relcl", "acl", "conj", "ccomp"), inside)
+        heavy = self.has(("relcl", "acl", "conj", "ccomp"), inside)
         if heavy or "never" in main or not lexicon.DEGREES.isdisjoint(main) or not self._is_completed(verb, number):
             return False
         if preposition in lexicon.FREE_PREPOSITIONS or (has_gerund and preposition in lexicon.GERUND_PREPOSITIONS):
@@ -253,8 +205,8 @@ class MainClause:
             has_clause = any(self.tokens[number].pos in ("VERB", "AUX") for number in range(first, last + 1))
             is_closed_off = not has_clause or self.words[last + 1] == ","
             divided = any(self.words[number] == "," for number in outside if number > last + 1)
-            return is_closed_off and not divided and not self._has(dividing, outside)
-        between = self._has(dividing, (number for number in outside if self.verb < number < first))
+            return is_closed_off and not divided and not self.has(dividing, outside)
+        between = self.has(dividing, (number for number in outside if self.verb < number < first))
         if (
             before in lexicon.TIMES
             or before == "later"
@@ -267,32 +219,24 @@ class MainClause:
             return not between or (before == "," and adjunct.construction == "clause")
         is_enclosed = before == "," and self.words[last + 1] == "," and first < self.verb
         behind = [number for number in outside if last < number < len(self.tokens) - 1]
-        is_last = before != "," and not between and not self._has({*_CLAUSES, "xcomp", "punct"}, behind)
-        return (is_enclosed or is_last) and self._has(_SUBJECTS, range(first)) and len(self._subjects(self.verb)) == 1
+        is_last = before != "," and not between and not self.has({*_CLAUSES, "xcomp", "punct"}, behind)
+        return (is_enclosed or is_last) and self.has(SUBJECTS, range(first)) and len(self.subjects(self.verb)) == 1
 
     def _is_whole(self, outside: list[int]) -> bool:
         """Whether a clause is left: it begins with its subject, or an imperative's verb, and lacks nothing."""
-        rest = [number for number in outside if self._is_word(number) and number >= self.lead]
+        rest = [number for number in outside if self.is_word(number) and number >= self.lead]
         if len(rest) < FEWEST_OTHERS:
             return False
         lacks = self.words[self.verb] in lexicon.COPULAS
-        if lacks and not self._has({*_COMPLEMENTS, "prep"}, (n for n in self._children(self.verb) if n in outside)):
+        if lacks and not self.has({*_COMPLEMENTS, "prep"}, (n for n in self.children(self.verb) if n in outside)):
             return False
-        if rest[-1] == self.verb or self._is_title(rest[0]):
+        if rest[-1] == self.verb or self.is_title(rest[0]):
             return False
-        subjects = self._subjects(self.verb)
+        subjects = self.subjects(self.verb)
         if not subjects:
             return rest[0] == self.verb or self.words[rest[0]] in lexicon.BEFORE_IMPERATIVES
         span = self.sentence.subtrees[subjects[0]]
         return span is not None and span[0] <= rest[0] <= span[1]
-
-    def _is_title(self, number: int) -> bool:
-        """Whether a word has a capital that it may keep or lose: of a title, or of no name that the parse knows."""
-        text, token = self.sentence.text, self.tokens[number]
-        following = self.tokens[number + 1 : number + 2]
-        before_capital = any(text[other.start].isupper() for other in following) and token.pos not in ("PROPN", "NOUN")
-        is_unknown = token.pos == "PROPN" and token.name is None and not any(t.pos == "PROPN" for t in following)
-        return text[token.start].isupper() and self.words[number] != "i" and (before_capital or is_unknown)
 
     def _keeps_reference(self, adjunct: Adjunct, outside: list[int]) -> bool:
         """Whether no pronoun would come before what it may refer to.
@@ -304,65 +248,33 @@ class MainClause:
         if adjunct.place == "front" and not set(self.words[adjunct.first : adjunct.last + 1]) & lexicon.TIMES:
             named = ("NOUN", "PROPN", "PRON", "DET")
             names = any(self.tokens[n].pos in named and self.words[n] not in lexicon.SPEAKERS for n in inside)
-            return not names or not any(self._refers(n) for n in outside)
-        subjects = self._subjects(self.verb)
+            return not names or not any(self.refers(n) for n in outside)
+        subjects = self.subjects(self.verb)
         of_main = [self.words[n] for n in subjects]
         if adjunct.construction == "clause" and not {"it", "this", "that", "which", "they"}.isdisjoint(of_main):
             return False
-        return all(self.words[n] in of_main for n in inside if self._refers(n))
+        return all(self.words[n] in of_main for n in inside if self.refers(n))
 
-    def _refers(self, number: int) -> bool:
-        """Whether a token is a pronoun, and not the determiner of a noun."""
-        return self.words[number] in lexicon.PRONOUNS and self.tokens[number].dep not in ("det", "mark", "expl")
+    def orders(self, adjunct: Adjunct) -> dict[str, list[Span | str]]:
+        """The parts of the sentence by the place of an adjunct; none for where it stands.
 
+        Commas around the adjunct go with it: one follows it at the front, one precedes it at the end where it has to,
+        two enclose it inside.
+        """
+        own, last = (adjunct.first, adjunct.last), len(self.tokens) - 1
+        rest = self._rest(adjunct, self.lead, last)
+        orders = {"front": [own, ",", *rest], "end": [*rest, *[","][: adjunct.comma], own]}
+        if adjunct.subject is not None:
+            subject, predicate = (
+                self._rest(adjunct, *span) for span in ((self.lead, adjunct.subject), (adjunct.subject + 1, last))
+            )
+            orders["inward"] = [*subject, ",", own, ",", *predicate]
+        return {place: order for place, order in orders.items() if place != adjunct.place} | {adjunct.place: None}
 
-def placed(sentence: Sentence, adjunct: Adjunct, place: str, names: frozenset[str]) -> tuple[str, int]:
-    """The sentence with an adjunct at another place, and the first character of the adjunct in it.
-
-    Where the adjunct stands there, the sentence is as it was. Otherwise the commas around the adjunct go with it: one
-    follows it at the front, one precedes it at the end where it has to, two enclose it inside. Capitals follow the new
-    first word.
-
-    Args:
-        sentence: A parsed sentence.
-        adjunct: One of its `MainClause`; with a `subject` for "inward".
-        place: "front", "end", or "inward" (behind the subject).
-        names: Words that keep their capital wherever they stand.
-    """
-    text, (begin, stop) = sentence.text, sentence.span
-    start, end = sentence.tokens[adjunct.first].start, sentence.tokens[adjunct.last].end
-    if adjunct.place == place:
-        return text[begin:stop], start - begin
-    atoms = atoms_of(text, begin, stop)
-    first_word = next(number for number, atom in enumerate(atoms) if atom.kind == "word")
-    capitalised = not atoms[first_word].text[0].islower()
-    atoms[first_word] = without_sentence_capital(atoms, first_word, names)
-    own = [number for number, atom in enumerate(atoms) if atom.span and atom.span[0] < end and start < atom.span[1]]
-    n_stops = next(number for number, atom in enumerate(reversed(atoms)) if atom.kind != "mark")
-    before, moved, behind = atoms[: own[0]], atoms[own[0] : own[-1] + 1], atoms[own[-1] + 1 : len(atoms) - n_stops]
-    stops = atoms[len(atoms) - n_stops :]
-    rest = _without_comma(before, -1) + _without_comma(behind, 0)
-    if place == "end":
-        gap, marks = len(rest), ([_COMMA] if adjunct.comma else [], [])
-    else:
-        ahead = sentence.tokens[adjunct.lead].start if place == "front" else sentence.tokens[adjunct.subject].end
-        gap = max((number + 1 for number, atom in enumerate(rest) if atom.span and atom.span[0] < ahead), default=0)
-        while gap and gap < len(rest) and rest[gap].clings_left:  # a comma, and the quotes of a subject
-            gap += 1
-        marks = ([], [_COMMA]) if place == "front" else ([_COMMA], [_COMMA])
-    result = [*rest[:gap], *marks[0], *moved, *marks[1], *rest[gap:], *stops]
-    if capitalised:
-        first_word = next(number for number, atom in enumerate(result) if atom.kind == "word")
-        result[first_word] = with_capital(result[first_word])
-    rewritten, starts = render(result)
-    return rewritten, starts[gap + len(marks[0])]
-
-
-def _without_comma(atoms: list[Atom], at: int) -> list[Atom]:
-    """The atoms without a comma at one edge, 0 or -1."""
-    if not atoms or atoms[at].text != ",":
-        return atoms
-    return atoms[1:] if at == 0 else atoms[:-1]
+    def _rest(self, adjunct: Adjunct, first: int, last: int) -> list[Span]:
+        """The words from token `first` to token `last` without an adjunct."""
+        spans = (first, min(last, adjunct.first - 1)), (max(first, adjunct.last + 1), last)
+        return [self.trimmed(*span) for span in spans if any(map(self.is_word, range(span[0], span[1] + 1)))]
 
 
 def _is_year(word: str) -> bool:

@@ -38,6 +38,7 @@ class Token:
         end: Last character plus one.
         head: Number in the sentence of the token that it depends on; its own for the root.
         pos: Universal part of speech.
+        tag: Part of speech of the Penn Treebank, with number and tense ("NNS", "VBD").
         dep: Label of the dependency.
         chunk: Number of its noun chunk in the sentence; None outside of noun chunks.
         name: Number of its name in the sentence; None outside of names.
@@ -47,6 +48,7 @@ class Token:
     end: int
     head: int
     pos: str
+    tag: str
     dep: str
     chunk: int | None
     name: int | None

@@ -64,7 +64,7 @@ def parse_reviews(reviews: pl.DataFrame, parser: Mapping[str, Any]) -> pl.DataFr
         rows += [
             (
                 *(name, number, offset + token.idx, offset + token.idx + len(token)),
-                *(token.head.i, token.pos_, token.dep_, chunks.get(token.i), names.get(token.i)),
+                *(token.head.i, token.pos_, token.tag_, token.dep_, chunks.get(token.i), names.get(token.i)),
             )
             for token in doc
         ]

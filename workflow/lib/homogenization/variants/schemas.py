@@ -36,7 +36,8 @@ FLUENCY_SCHEMA = {
     "loss_per_word": pl.Float64,  #: nats
 }
 # a token: start and end are characters of the review, `head` is the number in the sentence of the token that it depends
-# on, `chunk` and `name` number the noun chunks and the names of the sentence
+# on, `pos` and `tag` its universal and its English part of speech, `chunk` and `name` number the noun chunks and the
+# names of the sentence
 PARSE_SCHEMA = {
     "review_id": pl.String,
     "sentence": pl.Int64,
@@ -44,6 +45,7 @@ PARSE_SCHEMA = {
     "end": pl.Int64,
     "head": pl.Int64,
     "pos": pl.String,
+    "tag": pl.String,
     "dep": pl.String,
     "chunk": pl.Int64,
     "name": pl.Int64,

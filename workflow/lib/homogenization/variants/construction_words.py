@@ -1,0 +1,205 @@
+"""English words by which a phrase that a construction can move is told from one that it cannot."""
+
+from typing import NamedTuple
+
+
+def _listed(text: str) -> list[str]:
+    return text.split()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_listed(text))
+
+
+def _phrases(text: str) -> frozenset[str]:
+    return frozenset(text.split("|"))
+
+
+#: Third-person pronouns, which may refer to a noun of the sentence.
+PRONOUNS = _words(
+    "he she it they him her them his hers its their theirs himself herself itself themselves this that these those "
+    "other others"
+)
+#: Pronouns that mean the same wherever they stand.
+SPEAKERS = _words("i me my mine myself we us our ours you your yours yourself one")
+#: Verbs with which a sentence without a subject is an imperative.
+IMPERATIVES = _words(
+    "avoid be buy check consider do enjoy forget get give go imagine let look make read remember rent save see skip "
+    "stay take think try watch"
+)
+#: What may stand before the verb of an imperative.
+BEFORE_IMPERATIVES = _words("do don't just never please")
+#: Words before an adjunct that belong to it in meaning and stand outside of it in the parse.
+FOCUS = _words(
+    "all almost also aside back especially even exactly just mainly merely mostly not only particularly right simply"
+)
+#: Words by which a main clause answers the clause before it.
+ANSWERS = _words("anyway doubt either instead nevertheless otherwise still then too")
+#: Words of degree, which point at what follows.
+DEGREES = _words("best ever first last most only so such too worst")
+#: Words of the main clause with which "because" and "when" have two readings.
+NEGATIONS = _words("barely hardly neither never no nobody none not nothing only just n't n’t")
+#: Conjunctions of clauses that stand before the main clause or behind it.
+CONJUNCTIONS = _words("after although because before if once since though unless until when whenever")
+#: Those, and prepositions, before which a comma stands at the end of a sentence.
+CONCESSIVE = _words("although despite like though unlike")
+#: Words of an event, before which a clause with "when" is no condition.
+EVENTS = _words("about first just last only then was were")
+#: Verbs of a clause with "if" that comments on what is said, and is no condition of it.
+COMMENTS = _words("believe guess guessed know mean seen see think thinks wonder wondering")
+#: Verbs of which a clause with "if" or "when" may be the object.
+ASKING = _words(
+    "ask asked care cared cares decide explain forget hate hated is knew know known knows like liked love loved "
+    "matter matters mind remember remembered said say see tell told understand was wonder wondered wondering 's ’s"
+)
+#: Verbs that need a complement.
+COPULAS = _words("am are be been feel feels felt is look looked looks seem seemed seems was were 'm 're 's ’m ’re ’s")
+#: Prepositions whose phrase is an adjunct of any verb.
+FREE_PREPOSITIONS = _words(
+    "according amid amidst amongst because besides despite due during instead since throughout unlike until without"
+)
+#: Prepositions that make an adjunct with a gerund.
+GERUND_PREPOSITIONS = _words("after before besides by despite instead since upon without")
+#: Prepositions whose phrase is no adjunct even at the front of a sentence.
+BOUND_PREPOSITIONS = _words("about of than to")
+#: Prepositions whose phrase is an adjunct with a noun of time, and with a noun of place.
+TIME_PREPOSITIONS, PLACE_PREPOSITIONS = _words("after at before for from in on within"), _words("at in on")
+TIMES = _words(
+    "afternoon age beginning century childhood day days decade decades end evening finale future hour hours minute "
+    "minutes moment moments month months morning night nights past point present second seconds start summer time "
+    "today tonight week weekend weeks winter year years yesterday 1920s 1930s 1940s 1950s 1960s 1970s 1980s 1990s "
+    "2000s 30s 40s 50s 60s 70s 80s 90s '30s '40s '50s '60s '70s '80s '90s"
+)
+PLACES = _words(
+    "adaptation america book career case cinema city country dvd england episode episodes europe film films flick "
+    "genre hollywood hotel house japan life list movie movies novel opening original part picture production scene "
+    "scenes school screen sequel sequence series set show soundtrack stage story television theater theaters "
+    "theatre town tv universe version video war world"
+)
+#: Verbs of motion and of place, which a phrase of place completes.
+MOTIONS = _words(
+    "act acted acts appear appeared appears arrive arrived arrives based be been believe believed believes came "
+    "come comes die ended ends fit fits get gets go goes going got live lived lives moved put puts sat set sit sits "
+    "star starred starring stars stay stayed stays take takes took went work worked works"
+)
+#: Adverbs of the whole sentence.
+ADVERBS = _words(
+    "actually admittedly amazingly anyway apparently basically certainly clearly consequently essentially "
+    "eventually evidently fortunately frankly generally honestly hopefully however incidentally incredibly instead "
+    "interestingly ironically luckily maybe meanwhile nevertheless nonetheless nowadays obviously occasionally "
+    "oddly originally overall perhaps personally possibly predictably presumably recently regrettably sadly "
+    "seriously sometimes strangely supposedly surprisingly thankfully therefore today tonight ultimately "
+    "undoubtedly unfortunately usually yesterday"
+)
+#: Phrases that are adjuncts with every verb; a comma precedes them at the end.
+DISCOURSE = _phrases(
+    "after all|all in all|as a matter of fact|as a result|as usual|at best|at least|at the very least|"
+    "by comparison|by the way|either way|for example|for instance|for me|for my money|for once|"
+    "for some reason|for the most part|in fact|"
+    "in general|in my humble opinion|in my opinion|in my view|in other words|in particular|in reality|"
+    "in retrospect|in short|in that case|in the end|in theory|in this case|of course|"
+    "on the other hand|on the plus side|on the whole|to be fair|to be honest|to be sure|to me|"
+    "to my surprise|to say the least|without a doubt|without question"
+)
+
+#: Comments behind which, or behind whose "that", a statement stands that may as well stand before them.
+OPINIONS = _phrases(
+    "i assume|i believe|i find|i feel|i guess|i imagine|i suppose|i suspect|i think|i 'd say|i would say|i must say|"
+    "i must admit|i have to admit|i have to say|i 'm afraid|i am afraid|i 'm sure|i am sure|it appears|it seems|"
+    "it seems to me|we think|we believe"
+)
+#: Words with which a definite noun phrase begins; by some of them it belongs to one who speaks or reads.
+OWNERS = _words("my our your")
+DEFINITE = OWNERS | _words("that the these this those")
+#: Words of a noun phrase whose meaning depends on its place.
+QUANTIFIERS = _words("all another any both each either every few many most neither no none one several some")
+#: Nouns of persons, and their endings; a noun with such an ending that is no person is among the things.
+PERSONS = _words(
+    "aunt baby bad boy boyfriend boys brother brothers cast character characters child children comedian comics cop "
+    "cops couple crew critic critics crowd daughter family father folks friend friends gal girl girlfriend girls "
+    "group guy guys hero heroes husband kid kids killers lad ladies lady lead leaders leads men mom mother nobody "
+    "ones people person son star stars team teen teens victim victims villain villains wife witch women"
+)
+PERSONAL = tuple(_listed("er ers or ors ist ists ian ians man woman men women ess one body"))
+THINGS = _words(
+    "adventure chapter color colors darkness happiness horror humor laughter mess number order power sadness "
+    "silliness thriller thrillers tone weather"
+)
+FILMS = _words("flick film films flicks it movie movies one show thing things")
+#: Past and present forms of verbs by which a thing does something to somebody, or counts.
+CAUSING = _words(
+    "amazed amazes amused amuses annoyed annoys attracted attracts bothered bothers bugged bugs caught confused "
+    "confuses disappointed disappoints disturbed disturbs drives drove fascinated fascinates got helped helps hurt "
+    "hurts impressed impresses interested interests intrigued intrigues keeps kept killed kills made makes mattered "
+    "matters moved puzzled puzzles redeemed redeems ruined ruins saved saves scared scares shocked shocks spoiled "
+    "spoils strikes struck surprised surprises touched worked works"
+)
+#: Verbs of which a thing is liked, missed or remembered.
+LIKING = _words(
+    "admire admired appreciate appreciated despised dislike disliked enjoy enjoyed expect expected hate hated hates "
+    "lack lacked lacks like liked likes love loved loves miss missed need needed needs prefer preferred remember "
+    "remembered want wanted wants"
+)
+#: Verbs that mean something else with many an object ("took the cake").
+HAVING = _words(
+    "be became become becomes did do does feature featured features fit fits gave get gets give gives got had has have "
+    "made make makes rest spend spends spent steal steals stole take takes took"
+)
+#: Nouns that with their verb mean something else than by themselves ("changed my mind", "missed the point").
+IDIOMATIC = TIMES | _words("attention breath case eye eyes favor favour heart job line mark mind money point trick way")
+#: Words of a noun phrase of which there is one.
+UNIQUE = _words(
+    "best biggest definitive director favorite favourite finest first funniest greatest hero heroine highlight killer "
+    "last main narrator only problem saddest scariest star strongest villain weakest worst"
+)
+#: Nouns by which a sentence says what follows from the one before.
+CONCLUSIONS = _words("answer conclusion consequence outcome point question result upshot")
+#: Pronouns of subjects, by those of objects; and the other way.
+NOMINATIVES = {"me": "I", "us": "we", "him": "he", "her": "she", "them": "they", "it": "it", "you": "you"}
+ACCUSATIVES = {nominative.casefold(): accusative for accusative, nominative in NOMINATIVES.items()}
+PLURAL_PRONOUNS = _words("they we you")
+#: Adverbs that stand before a verb and before its participle.
+MANNERS = _words(
+    "absolutely admirably also amazingly beautifully brilliantly clearly completely deeply effectively expertly "
+    "genuinely greatly masterfully nicely perfectly poorly really seriously skillfully superbly thoroughly totally "
+    "truly utterly wonderfully"
+)
+
+
+class Forms(NamedTuple):
+    """The forms of a verb."""
+
+    base: str
+    third: str
+    past: str
+    participle: str
+
+
+def _regular(base: str) -> Forms:
+    """The forms of a verb that neither doubles its last letter nor ends with a consonant and "y"."""
+    stem = base.removesuffix("e")
+    return Forms(base, base + ("es" if base.endswith(("s", "sh", "ch", "x")) else "s"), stem + "ed", stem + "ed")
+
+
+#: Verbs whose subject does something to their object, and which are used in both voices.
+VERBS = [
+    _regular(base)
+    for base in _listed(
+        "adapt adore amaze amuse annoy attack bore bother capture charm compose confuse create design destroy "
+        "develop direct disappoint discover disgust disturb edit enchant entertain fascinate film finance "
+        "fund haunt hire impress inspire insult intrigue introduce invent kill move murder narrate offend "
+        "overshadow perform photograph play portray produce publish puzzle release replace rescue ruin save "
+        "scare score shock spoil startle stun support surprise torment torture touch waste"
+    )
+] + [
+    Forms(*_listed(forms))
+    for forms in sorted(
+        _phrases(
+            "break breaks broke broken|choose chooses chose chosen|give gives gave given|shoot shoots shot shot|"
+            "sing sings sang sung|steal steals stole stolen|terrify terrifies terrified terrified|win wins won won|"
+            "write writes wrote written"
+        )
+    )
+]
+#: All words by which a passive differs from its active.
+PASSIVE = frozenset(("am", "are", "by", "is", "was", "were", *NOMINATIVES, *ACCUSATIVES)).union(*VERBS)
