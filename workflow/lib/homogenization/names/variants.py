@@ -11,5 +11,8 @@ RULE_POSITIONS = (*SIDES, "scattered", "inward")
 # kinds of adjuncts that constructions move, and where they put them; a study that names no kinds has the first two
 CONSTRUCTIONS = ("adjunct", "clause", "adverb")
 CONSTRUCTION_POSITIONS = (*SIDES, "inward")
+# constructions that a language model names: those, a comment behind what it is about, a cleft, a subject and a
+# predicate that change places, a passive; and none
+WAYS = (*CONSTRUCTIONS, "comment", "cleft", "copula", "passive")
 # what a control has in common with its variant, and which question it answers (docs/variants.md)
 CONTROL_ROLES = ("edge", "key", "side", "rewriting")

@@ -9,10 +9,6 @@ def _phrases(text: str) -> frozenset[str]:
     return frozenset(text.split("|"))
 
 
-def _phrases(text: str) -> frozenset[str]:
-    return frozenset(text.split("|"))
-
-
 #: Third-person pronouns, which may refer to a noun of the sentence.
 PRONOUNS = _words(
     "he she it they him her them his hers its their theirs himself herself itself themselves this that these those "
@@ -31,10 +27,6 @@ BEFORE_IMPERATIVES = _words("do don't just never please")
 FOCUS = _words(
     "all almost also aside back especially even exactly just mainly merely mostly not only particularly right simply"
 )
-#: Words by which a main clause answers the clause before it.
-ANSWERS = _words("anyway doubt either instead nevertheless otherwise still then too")
-#: Words of degree, which point at what follows.
-DEGREES = _words("best ever first last most only so such too worst")
 #: Words by which a main clause answers the clause before it.
 ANSWERS = _words("anyway doubt either instead nevertheless otherwise still then too")
 #: Words of degree, which point at what follows.
