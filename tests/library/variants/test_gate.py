@@ -6,7 +6,7 @@ import pytest
 
 from conftest import ROOT
 from homogenization.config.texts import Parser
-from homogenization.names.variants import WAYS
+from homogenization.names.variants import CONSTRUCTIONS, WAYS
 from homogenization.variants.gate import Gate, kept_pairs, moved_adjunct, objections
 from homogenization.variants.refusals import REASONS
 from homogenization.writers.prompts import load_prompt
@@ -31,12 +31,12 @@ def examples():
 
 def test_the_prompt_explains_every_way_by_an_example_that_passes(gate):
     assert [way for way, *_ in examples()] == list(WAYS)
-    assert {way: objected(gate, *pair, way) for way, *pair in examples()} == dict.fromkeys(WAYS, [])
+    assert {way: objected(gate, *pair, way) for way, *pair in examples()} == {way: [] for way in WAYS}
 
 
 def test_only_adjuncts_move_and_no_word_comes_where_no_construction_is_named(gate):
     assert {way: objected(gate, *pair) for way, *pair in examples()} == {
-        **dict.fromkeys(("adjunct", "clause", "adverb"), []),
+        **{way: [] for way in CONSTRUCTIONS},
         "comment": ["adjunct"],
         "cleft": ["added", "adjunct"],
         "copula": ["adjunct"],
