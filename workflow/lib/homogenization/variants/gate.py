@@ -92,21 +92,28 @@ def objections(original: Sentence, candidate: Sentence, way: str | None = None) 
         else than one adjunct of a verb moved. detached: what hangs on a noun left it. parse: fewer than `LEAST_PAIRS`
         of the head-dependent pairs are kept. chunks: a noun chunk is not kept.
     """
-    before, after = Counter(words(_text(original))), Counter(words(_text(candidate)))
-    own, more = _OWN.get(way, frozenset()), after - before
-    ratio = after.total() / before.total()
+    own, changes = _OWN.get(way, frozenset()), word_changes(_text(original), _text(candidate))
+    ratio = len(words(_text(candidate))) / len(words(_text(original)))
     checks = {
         "malformed": is_closed(_text(candidate)),
         "length": LENGTHS[0] <= ratio <= LENGTHS[1],
-        "lost": (before - after).keys() <= _MAY_GO,
-        "repeated": all(word in own for word in more if word in before),
-        "added": all(word in own for word in more if word not in before),
+        "lost": changes["lost"].keys() <= _MAY_GO,
+        "repeated": changes["repeated"].keys() <= own,
+        "added": changes["added"].keys() <= own,
         "adjunct": way not in (None, *CONSTRUCTIONS) or moved_adjunct(original, _text(candidate)) is not None,
         "detached": not _is_detached(original, words(_text(candidate))),
         "parse": kept_pairs(original, candidate) >= LEAST_PAIRS,
         "chunks": _chunks(original) <= _chunks(candidate),
     }
     return [name for name, holds in checks.items() if not holds]
+
+
+def word_changes(original: str, candidate: str) -> dict[str, Counter[str]]:
+    """Words that a text has less often than the original (`lost`), more often (`repeated`), and new ones (`added`)."""
+    before, after = Counter(words(original)), Counter(words(candidate))
+    more = after - before
+    repeated = Counter({word: count for word, count in more.items() if word in before})
+    return {"lost": before - after, "repeated": repeated, "added": more - repeated}
 
 
 def moved_adjunct(original: Sentence, text: str) -> Move | None:
