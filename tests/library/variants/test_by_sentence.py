@@ -1,14 +1,17 @@
 """Rewriting sentence by sentence: with a writer that does as told, and with a tiny model and its grammar."""
 
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
+from homogenization.config.texts import Parser
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.by_sentence import Sentences
 from homogenization.variants.llm_rewriting import Assignment, Candidate, Shard, rewrite_with_llm
+from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.refusals import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, PARSE_SCHEMA, VARIANT_SCHEMA
@@ -200,6 +203,15 @@ def test_sentences_with_phrases_move_and_all_else_stays_to_the_byte(tmp_path, po
     assert "c" not in texts
     moved = sentences.filter(outcome="moved").select("review_id", "sentence").rows()
     assert sorted(moved) == sorted(taken)
+
+
+def test_the_gate_judges_what_passed_the_filters(tmp_path):
+    gated = replace(unit_for(tmp_path, None, Obedient()).assignment, gate=Parser().params())
+    reviews, keyphrases, _ = tables()
+    parse = parse_reviews(reviews, Parser().params())
+    made = rewrite_with_llm(Sentences(Shard(reviews, keyphrases, parse), gated), None)
+    assert made["variant"].is_empty()
+    assert set(made["candidates"]["reason"]) & {"added", "adjunct", "detached"}
 
 
 def test_places_before_and_after_are_recorded_and_marks_around_a_sentence_stay(tmp_path):
