@@ -159,7 +159,7 @@ def test_one_request_a_sentence_gives_the_phrases_in_their_order_and_asks_for_on
     asked = {body["messages"][-1]["content"]: body for body in received}
     (message,) = [message for message in asked if LAST in message]
     assert "- slow film\n- winter\n" in message
-    assert "at the beginning of the sentence" in message
+    assert message.endswith("It has to stand at the beginning of the sentence.")
     schema = asked[message]["response_format"]["json_schema"]["schema"]
     assert schema["required"] == ["way", "phrase", "rewritten"]
     assert schema["properties"]["way"]["enum"] == [*WAYS, "none"]
