@@ -15,7 +15,7 @@ from homogenization.config.texts import Parser
 from homogenization.corpus.cleaning import clean_reviews
 from homogenization.names.variants import KEEPING_WORDS, SIDES
 from homogenization.variants.constituents import parsed_sentences
-from homogenization.variants.constructions import chosen
+from homogenization.variants.constructions import ranked
 from homogenization.variants.parsing import parse_reviews
 
 
@@ -27,7 +27,7 @@ def movable(raw: pl.DataFrame) -> pl.DataFrame:
         (sentence.text[slice(*sentence.span)], label)
         for name, label in reviews.select("review_id", "label").iter_rows()
         for sentence in sentences[name]
-        if chosen(sentence, [], KEEPING_WORDS, SIDES, "any")
+        if ranked(sentence, [], KEEPING_WORDS, SIDES, "any")
     ]
     return pl.DataFrame(rows, schema=["text", "label"], orient="row").unique("text", maintain_order=True)
 

@@ -122,6 +122,7 @@ rule rewrite_reviews:
     params:
         code=code("rewrite_reviews"),
         chosen=lambda wildcards: STUDY.variants[wildcards.variant].params(),
+        gate=lambda wildcards: STUDY.gate(wildcards.variant),
         seed=STUDY.seed,
     script:
         "../scripts/rewrite_reviews.py"
@@ -174,6 +175,8 @@ if STUDY.written:
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
             filters=lambda wildcards: STUDY.rewriting.params(*STUDY.variants[wildcards.variant].limits),
+            protocol=lambda wildcards: STUDY.variants[wildcards.variant].protocol,
+            gate=lambda wildcards: STUDY.gate(wildcards.variant),
             encoder=lambda wildcards: ENCODER if wildcards.variant in [*JUDGED, *RANKED] else None,
             seed=STUDY.seed,
         script:

@@ -1,6 +1,7 @@
 """Collect figures, captions and provenance in one HTML file: Snakemake's own report of the figures made so far."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,9 @@ from homogenization.run.storage import arguments_of_storage
 report = snakemake.output.report
 with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(report) as partial:
     configfile = Path(folder) / "config.json"
-    extraction = read_table(snakemake.input.extraction)
-    origin = {"provenance": provenance(extraction, snakemake.params.config)}
-    configfile.write_text(json.dumps(snakemake.params.config | origin))
+    configfile.write_text(json.dumps(snakemake.params.config))
+    origin = json.dumps(provenance(read_table(snakemake.input.extraction), snakemake.params.config))
+    environment = os.environ | {"HOMOGENIZATION_PROVENANCE": origin}
     style = Path(folder) / "style.css"
     style.write_text(snakemake.params.style[0])
     snakefile = snakemake.params.address or Path(snakemake.scriptdir).resolve().parent / "Snakefile"
@@ -28,7 +29,7 @@ with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(repo
     command += ["--nolock", "--workflow-profile", "none"]
     # records of jobs name the objects of a storage
     command += arguments_of_storage()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     print(done.stdout)
     if done.returncode != 0:
         raise HomogenizationError(f"{report}: Snakemake could not make the report; its own words stand above")

@@ -173,6 +173,26 @@ def test_controls_of_sentences_are_of_the_same_unit_and_writer():
     assert study.written_by_sentence == ["front-lm", "inward-lm", "paraphrase"]
 
 
+def test_a_writer_that_names_constructions_needs_no_grammar_and_always_passes_the_gate():
+    named = {"rewriter": "llm", "unit": "sentence", "writer": "served", "protocol": "json"}
+    named |= {"prompt": "config/prompts/sentence-constructions.yaml"}
+    variants = {
+        "original": {"rewriter": "none"},
+        "front": by_rule("front"),
+        "front-json": named | {"position": "front"},
+        "paraphrase-json": named,
+        "front-natural": {"rewriter": "constructions", "position": "front"},
+        "whole": PARAPHRASE,
+    }
+    study = study_of(variants=variants, writers=WRITERS, positional=None)
+    assert study.controls["front-json"] == {"rewriting": "paraphrase-json"}
+    gated = [name for name in variants if study.gate(name)]
+    assert gated == ["front-json", "paraphrase-json"]
+    assert study.gate("front-json") == study.parser.params()
+    study = study_of(variants=variants, writers=WRITERS, positional=None, rewriting={"gate": True})
+    assert [name for name in variants if study.gate(name)] == [*gated, "front-natural"]
+
+
 def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
     rewritten = [name for name in CONTROLLED if name != "original"]
     assert study_of(variants=CONTROLLED, writers=WRITERS).contrasted == [
@@ -224,7 +244,7 @@ def test_params_are_plain_sorted_and_those_that_are_named():
     assert study.states.params("layers", "dtype") == {"dtype": "auto", "layers": [0, -1]}
     assert list(study.states.params()) == sorted(study.states.params())
     written = study_of(variants=VARIANTS).variants["paraphrase"]
-    assert written.params() == {"position": None, "unit": "review"} | PARAPHRASE
+    assert written.params() == {"position": None, "unit": "review", "protocol": "grammar"} | PARAPHRASE
 
 
 def test_examples_are_chosen_by_a_contrast_of_a_shown_variant_with_controls_at_the_front_if_there_is_one():

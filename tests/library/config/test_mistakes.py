@@ -113,6 +113,13 @@ def check(changes, *said):
         ("variants.front", LLM | {"prompt": "config/prompts/no.yaml"}, ["variants.front.prompt", "no.yaml"]),
         ("variants.front", LLM | {"prompt": "config/README.md"}, ["variants.front.prompt", "README.md"]),
         ("variants.front", SENTENCE | {"unit": "review"}, ["asks for a sentence", "$review"]),
+        ("variants.front", LLM | {"protocol": "json"}, ["protocol 'json' with unit 'review'", "set unit: sentence"]),
+        (
+            "variants.front",
+            SENTENCE | {"protocol": "json"},
+            ["a sentence by 'grammar'", "$sentence and $phrases"],
+        ),
+        ("variants.front", SENTENCE | {"protocol": "yaml"}, ["variants.front.protocol: 'yaml'", "'grammar' or 'json'"]),
         ("variants.front", SENTENCE | {"position": "scattered"}, ["'scattered'", "front, end, inward"]),
         ("variants.front", SENTENCE, ["front: unit 'sentence' with the writer 'served'", "regex_dialect"]),
         ("similarity.threshold", 1.4, ["similarity.threshold: 1.4", "less than or equal to 1"]),

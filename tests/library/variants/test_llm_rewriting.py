@@ -75,6 +75,8 @@ def arguments(folder, base_url, params, **resources):
             "writer": {**ENTRY, "base_url": "$TEST_SERVER"},
             "prompt": PROMPT,
             "position": "front",
+            "protocol": "grammar",
+            "gate": None,
             "filters": LIMITS,
             "encoder": None,
             "seed": 0,
@@ -113,7 +115,7 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
     assert judged["f1"].null_count() == 6
     assert len(server.received) == 6
     described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front"}
-    described |= {"unit": "review", "seed": 0}
+    described |= {"unit": "review", "seed": 0, "protocol": "grammar", "gate": None}
     for name in ("000", "000.candidates"):
         metadata = table_metadata(tmp_path / "variants" / "front" / f"{name}.parquet")
         assert metadata.pop("made_by")["rule"] == "rewrite_with_llm"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.sentence_grammars import is_at
-from homogenization.writers.prompts import load_prompt, render, unit_of
+from homogenization.writers.prompts import asked_by, load_prompt, render
 
 PROMPTS = Path(__file__).parents[3] / "config" / "prompts"
 GOOD = {"version": 1, "system": "Be brief.", "user": "Rephrase: $review"}
@@ -63,9 +63,10 @@ def test_a_prompt_tells_what_it_is_about():
     _, user = rendered("keyphrases", review="A dull film.", max_phrases=7)
     assert "at most 7 key phrases" in user
     assert "A dull film." in user
-    assert unit_of({"user": "$review"}) == "review"
-    assert unit_of({"user": "$phrase in $sentence"}) == "sentence"
-    assert unit_of({"user": "$sentence"}) is None
+    assert asked_by({"user": "$review with $phrases"}) == ("review", "grammar")
+    assert asked_by({"user": "$phrase in $sentence"}) == ("sentence", "grammar")
+    assert asked_by({"user": "$phrases in $sentence"}) == ("sentence", "json")
+    assert asked_by({"user": "$sentence"}) is asked_by({"user": "$phrases"}) is None
 
 
 @given(review=st.text(st.characters(codec="utf-8")), phrases=st.text(st.characters(codec="utf-8")))

@@ -294,7 +294,8 @@ def _check_writer(entry: AnyKeyphrases | AnyVariant, info: ValidationInfo, where
     if name not in writers:
         allowed = ", ".join(writers) or "none is there; add it under 'writers'"
         raise ValueError(f"{where}no writer is called {name!r}{nearest(name, writers)}; allowed: {allowed}")
-    if getattr(entry, "unit", "review") == "sentence" and writers[name].regex_problem:
+    by_grammar = (getattr(entry, "unit", "review"), getattr(entry, "protocol", "")) == ("sentence", "grammar")
+    if by_grammar and writers[name].regex_problem:
         raise ValueError(f"{where}unit 'sentence' with the writer {name!r}: {writers[name].regex_problem}")
 
 

@@ -16,7 +16,7 @@ from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.reading import Reading
 from homogenization.config.renamed import with_current_names
-from homogenization.config.texts import WrittenVariant
+from homogenization.config.texts import ConstructionVariant, WrittenVariant
 from homogenization.config.training import Run, arms_of, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.catalogue import made_measures
@@ -79,6 +79,13 @@ class Study(Keys):
     def written_by_sentence(self) -> list[str]:
         """Those of them whose sentences are rewritten one by one."""
         return [name for name in self.written if self.variants[name].unit == "sentence"]
+
+    def gate(self, variant: str) -> dict[str, Any] | None:
+        """The parser of the gate that the sentences of a variant pass; None where they pass none."""
+        chosen = self.variants[variant]
+        by_sentence = variant in self.written_by_sentence or isinstance(chosen, ConstructionVariant)
+        gated = by_sentence and (self.rewriting.gate or getattr(chosen, "protocol", "") == "json")
+        return self.parser.params() if gated else None
 
     @property
     def moved(self) -> list[str]:

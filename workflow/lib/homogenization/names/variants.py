@@ -8,12 +8,12 @@ RANDOM_PAIRS = "random_pairs"
 SIDES = ("front", "end")
 # where the rule-based rewriter moves the phrases of a sentence
 RULE_POSITIONS = (*SIDES, "scattered", "inward")
-# constructions, and where the phrase of each can stand; a study that names none has the first two, which keep all words
+# constructions: of adjuncts, and those that change a few words; a study that names none has the first two
+_ADJUNCTS = ("adjunct", "clause", "adverb")
+REWORDINGS = ("slifting", "wh_cleft", "copula", "as_for", "passive")
+KEEPING_WORDS = _ADJUNCTS[:2]
+# where the phrase of each can stand
 CONSTRUCTION_POSITIONS = (*SIDES, "inward")
-CONSTRUCTIONS = {
-    **dict.fromkeys(("adjunct", "clause", "adverb"), CONSTRUCTION_POSITIONS),
-    **dict.fromkeys(("slifting", "wh_cleft", "copula", "as_for", "passive"), SIDES),
-}
-KEEPING_WORDS = ("adjunct", "clause")
+CONSTRUCTIONS = dict.fromkeys(_ADJUNCTS, CONSTRUCTION_POSITIONS) | dict.fromkeys(REWORDINGS, SIDES)
 # what a control has in common with its variant, and which question it answers (docs/variants.md)
 CONTROL_ROLES = ("edge", "key", "side", "rewriting")

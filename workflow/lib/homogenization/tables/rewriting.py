@@ -34,11 +34,13 @@ REWRITING_SCHEMA = {
     **{f"n_{outcome}": pl.Int64 for outcome in OUTCOMES},
     "n_candidates": pl.Int64,  #: candidates that were asked for
     #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON, or the sentence, that
-    #: was asked for; `empty`: without a word; `identical`: with the words of the review, or sentence, in their order;
-    #: `length`: outside `rewriting.length_ratio`; `coverage`: below `rewriting.min_coverage`, or without the key phrase
-    #: of the sentence, or with two; `position`: beyond `rewriting.max_distance`, or elsewhere in the sentence;
-    #: `restated`: that say the phrase in other words too; `names`, `numbers`, `negations`: that lack a name of the
-    #: sentence, or have other numbers, or another number of negations; `similarity`: below `rewriting.min_f1`
+    #: was asked for; `declined`: for which the model found no construction; `empty`: without a word; `identical`: with
+    #: the words of the review, or sentence, in their order; `length`: outside `rewriting.length_ratio`; `coverage`:
+    #: below `rewriting.min_coverage`, or without the key phrase of the sentence, or with two; `position`: beyond
+    #: `rewriting.max_distance`, or elsewhere in the sentence; `restated`: that say the phrase in other words too;
+    #: `names`, `numbers`, `negations`: that lack a name of the sentence, or have other numbers, or another number of
+    #: negations; `lost` to `chunks`: by the gate, which also refuses as `malformed` and `length`; `similarity`: below
+    #: `rewriting.min_f1`
     **dict.fromkeys(REASONS, pl.Int64),
     "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
     "median_words_rejected": pl.Float64,  #: median words of the other reviews

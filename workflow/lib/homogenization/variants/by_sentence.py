@@ -1,27 +1,30 @@
 """Sentences as the unit of a rewriting: in each, one key phrase moves; the best of all candidates is taken."""
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import pairwise
-from typing import Any
+from dataclasses import replace
 
 import polars as pl
 
-from homogenization.corpus.sentences import folded, sentence_spans, words
 from homogenization.names.variants import SIDES
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.llm_rewriting import Assignment, Candidate, Rewritten, Shard, Unit, first_failed
-from homogenization.variants.mirrors import beginnings, lead_of
+from homogenization.variants.gate import Gate
+from homogenization.variants.llm_rewriting import Assignment, Candidate, Rewritten, Shard, Unit
+from homogenization.variants.mirrors import beginnings
 from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence, position_of
 from homogenization.variants.refusals import OUTCOMES, REASONS, SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
-from homogenization.variants.sentence_grammars import Frame, frame_of, grammars, is_at, is_balanced, place_of
+from homogenization.variants.sentence_answers import (
+    CONSTRUCTION_SCHEMA,
+    Task,
+    frame_in,
+    judge_construction,
+    judge_sentence,
+)
+from homogenization.variants.sentence_grammars import grammars, is_at, place_of
 from homogenization.writers.answers import Proposal
 from homogenization.writers.prompts import render
-from homogenization.writers.requests import Completion, Request, matches
+from homogenization.writers.requests import Request
 
 logger = logging.getLogger(__name__)
 
@@ -29,45 +32,13 @@ logger = logging.getLogger(__name__)
 Place = tuple[str, int]
 # other words that a sentence needs, so that its phrase can stand within it
 FEWEST_OTHERS = 4
-_NEGATIONS = frozenset(
-    ("no", "not", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor", "without", "cannot")
-)
-_POSSESSIVE = re.compile(r"'s?$")
-_PRONOUNS = frozenset(("he", "she", "they", "him", "her", "them", "his", "hers", "their", "theirs"))
-# letters of a word of the phrase that another may resemble, and how much (2 * letters in common / letters of both)
-_LETTERS, _RESEMBLANCE = 4, 2 / 3
-
-
-@dataclass(frozen=True)
-class Task:
-    """A sentence with the key phrase that is to move in it.
-
-    Attributes:
-        name: The review_id.
-        parsed: The parsed sentence.
-        phrase: The key phrase.
-        frame: What of the sentence is rewritten.
-    """
-
-    name: str
-    parsed: Sentence
-    phrase: Phrase
-    frame: Frame
-
-    @property
-    def term(self) -> str:
-        """The folded words of the key phrase."""
-        return self.phrase.term
-
-    @property
-    def sentence(self) -> int:
-        """Number of the sentence in the review."""
-        return self.parsed.number
-
-    @property
-    def text(self) -> str:
-        """The sentence as the review has it."""
-        return self.parsed.text[slice(*self.parsed.span)]
+# what $place says of a position, with the protocol "json"
+PLACES = {
+    "front": "at the beginning of the sentence",
+    "end": "at the end of the sentence",
+    "inward": "within the sentence, with words on both sides of it",
+    None: "anywhere in the sentence",
+}
 
 
 class Sentences(Unit):
@@ -80,7 +51,9 @@ class Sentences(Unit):
     sentence without key phrases, stays as it is to the byte, and so does one whose phrase already stands at the front,
     or at the end, where it is to go. A review is rewritten if enough of its sentences moved.
 
-    The prompt gives values to $sentence and $phrase, and the writer holds its answers to regular expressions.
+    With the protocol "grammar", the prompt gives values to $sentence and $phrase, and the writer holds its answers to
+    regular expressions. With "json", it gives $sentence, $phrases and $place; the writer says by which construction it
+    moves which phrase, or declines, and its one answer passes a gate.
     """
 
     schema = SENTENCE_CANDIDATE_SCHEMA
@@ -88,6 +61,7 @@ class Sentences(Unit):
 
     def __init__(self, shard: Shard, assignment: Assignment):
         super().__init__(shard, assignment)
+        self._gate = Gate(assignment.gate) if assignment.gate else None
         self._sentences = parsed_sentences(shard.reviews, shard.parse)
         self._phrases = phrases_by_review(shard.keyphrases)
         best_first = phrases_by_review(shard.keyphrases.sort("score", descending=True, maintain_order=True))
@@ -104,17 +78,28 @@ class Sentences(Unit):
         ]
 
     def requests(self, task: Task, number: int) -> Iterator[Request]:
-        """The requests for all candidates: each grammar in turn, then each once more with another seed."""
+        """The requests for all candidates: each grammar in turn, then each once more with another seed; or one."""
         author, most = self.assignment.author, self.assignment.filters["candidates"]
+        if self.assignment.protocol == "json":
+            bullets = "\n".join(f"- {frame_in(task.parsed, phrase).phrase}" for phrase in task.phrases)
+            values = {"sentence": task.frame.core + task.frame.stop, "place": PLACES[self.assignment.position]}
+            yield Request(task.name, render(author.prompt, phrases=bullets, **values), CONSTRUCTION_SCHEMA, 0)
+            return
         regexes = grammars(task.frame, self.assignment.position, beginnings(task.parsed, task.phrase))
         messages = render(author.prompt, sentence=task.frame.core + task.frame.stop, phrase=task.frame.phrase)
         for sample in range(min(most, len(regexes)) if author.is_greedy else most):
             yield Request(task.name, messages, None, sample // len(regexes), regexes[sample % len(regexes)])
 
     def judged(self, proposal: Proposal) -> Candidate:
-        """As in `Unit`."""
+        """As in `Unit`; the gate comes last."""
         regex, given = proposal.request.regex, self.assignment
-        return judge_sentence(proposal.completion, regex, proposal.task, given.position, given.filters)
+        if given.protocol == "json":
+            candidate = judge_construction(proposal.completion, proposal.task, given.position, given.filters)
+        else:
+            candidate = judge_sentence(proposal.completion, regex, proposal.task, given.position, given.filters)
+        if self._gate is None or candidate.reason is not None:
+            return candidate
+        return replace(candidate, reason=self._gate(proposal.task.parsed, candidate.text, candidate.construction))
 
     def best(self, candidates: Sequence[Candidate]) -> Candidate:
         """The one with the highest F1; the first of equals."""
@@ -139,16 +124,16 @@ class Sentences(Unit):
         """What became of each sentence; a review is accepted if enough of those to move moved, or one."""
         rows = []
         for place, task in self._task_at.items():
-            outcome, reason = "kept", None
+            outcome, reason, term = "kept", None, task and task.term
             if task is None:
                 reason = "unsuited"
             elif task not in judged:
                 outcome = "in_place"
             elif task in taken:
-                outcome = "moved"
+                outcome, term = "moved", taken[task].phrase or term
             else:
                 reason = max((candidate.reason for candidate in judged[task]), key=REASONS.index)
-            rows.append((self.assignment.variant, *place, task and task.term, outcome, reason, None))
+            rows.append((self.assignment.variant, *place, term, outcome, reason, None))
         moved = (pl.col("outcome") == "moved").sum().over("review_id")
         to_move = (pl.col("outcome") != "in_place").sum().over("review_id")
         return pl.DataFrame(rows, schema=SENTENCE_SCHEMA, orient="row").with_columns(
@@ -180,15 +165,18 @@ def _task(name: str, sentence: Sentence, phrases: Sequence[Phrase]) -> Task | No
     if sentence.stays:
         return None
     text = sentence.text[slice(*sentence.span)]
-    of_sentence = [phrase for phrase in phrases if phrase.sentence == sentence.number]
-    for phrase in sorted(of_sentence, key=lambda phrase: _is_nested(sentence, phrase)):
-        place = place_of(phrase.term, text)
-        if place is None or sum(place) < FEWEST_OTHERS:
-            continue
-        written = " ".join(sentence.text[phrase.start : phrase.end].split())
-        frame = frame_of(text, written, lead_of(sentence, phrase))
-        return frame and Task(name, sentence, phrase, frame)
-    return None
+    movable = [
+        phrase
+        for phrase in phrases
+        if phrase.sentence == sentence.number
+        and (place := place_of(phrase.term, text)) is not None
+        and sum(place) >= FEWEST_OTHERS
+    ]
+    if not movable:
+        return None
+    phrase = min(movable, key=lambda phrase: _is_nested(sentence, phrase))
+    frame = frame_in(sentence, phrase)
+    return frame and Task(name, sentence, phrase, frame, tuple(movable))
 
 
 def _is_nested(sentence: Sentence, phrase: Phrase) -> bool:
@@ -200,68 +188,3 @@ def _is_nested(sentence: Sentence, phrase: Phrase) -> bool:
     return any(token.dep in ("compound", "poss", "conj", "appos") for token in tops) or any(
         token.pos in ("NOUN", "PROPN", "PRON") for token in above
     )
-
-
-def judge_sentence(
-    completion: Completion, regex: str, task: Task, position: str | None, limits: Mapping[str, Any]
-) -> Candidate:
-    """Judge an answer by all filters except similarity.
-
-    Args:
-        completion: The answer.
-        regex: The regular expression that it was asked to match.
-        task: The sentence.
-        position: "front", "end", "inward" or None, as in `grammars`.
-        limits: length_ratio (least and largest number of words, over the sentence's).
-    """
-    answer, finish = completion.text.strip(), completion.finish_reason
-    if finish == "length":
-        return Candidate(answer, "truncated", finish)
-    if not words(answer):
-        return Candidate(answer, "empty", finish)
-    text = task.frame.filled(answer)
-    ratio = len(words(text)) / len(words(task.text))
-    checks = {
-        "malformed": matches(regex, answer) and is_balanced(text) and len(sentence_spans(text)) == 1,
-        "identical": words(text) != words(task.text),
-        "length": limits["length_ratio"][0] <= ratio <= limits["length_ratio"][1],
-        "coverage": place_of(task.term, text) is not None,
-        "position": is_at(position, task.term, text, task.frame.lead),
-        "restated": not _restates(task, text),
-        "names": _names(task, text) >= _names(task, task.text),
-        "numbers": _numbers(text) == _numbers(task.text),
-        "negations": _negations(text) == _negations(task.text),
-    }
-    return Candidate(text, first_failed(checks), finish, length_ratio=ratio)
-
-
-def _restates(task: Task, text: str) -> bool:
-    """Whether `text` says the phrase in other words too: one more that resembles one of its own, or a pronoun ahead.
-
-    A writer that has to end with the phrase may say it before, misspelled ("Jack Web ..., Jack Webb"), as two words
-    ("tooth brush"), in another form, or as "he".
-    """
-    spoken, place = words(text), place_of(task.term, text)
-    new = Counter(spoken) - Counter(words(task.text))
-    pairs = [first + second for first, second in pairwise(spoken) if first in new and second in new]
-    resembling = any(
-        word[0] == part[0] and SequenceMatcher(None, part, word, autojunk=False).ratio() >= _RESEMBLANCE
-        for part in task.term.split()
-        if len(part) >= _LETTERS
-        for word in (*new, *pairs)
-    )
-    return resembling or any(word in new and word in _PRONOUNS for word in spoken[: place[0] if place else 0])
-
-
-def _names(task: Task, text: str) -> set[str]:
-    """The words that are names in the sentence and stand in `text`, with or without a possessive."""
-    names = {_POSSESSIVE.sub("", folded(name)) for name in task.parsed.proper_names if any(map(str.isalnum, name))}
-    return names & {_POSSESSIVE.sub("", word) for word in words(text)}
-
-
-def _numbers(text: str) -> Counter[str]:
-    return Counter(word for word in words(text) if any(map(str.isdigit, word)))
-
-
-def _negations(text: str) -> int:
-    return sum(word in _NEGATIONS or word.endswith("n't") for word in words(text))

@@ -201,5 +201,10 @@ VERBS = [
         )
     )
 ]
-#: All words by which a passive differs from its active.
-PASSIVE = frozenset(("am", "are", "by", "is", "was", "were", *NOMINATIVES, *ACCUSATIVES)).union(*VERBS)
+#: Folded words that a construction may add or leave out; one that is not here changes none.
+CHANGED = {
+    "slifting": frozenset(("that",)),
+    "wh_cleft": frozenset(("what", "is", "are", "was", "were")),
+    "as_for": frozenset(("as", "for", "it", "them")),
+    "passive": frozenset(("am", "are", "by", "is", "was", "were", *NOMINATIVES, *ACCUSATIVES)).union(*VERBS),
+}

@@ -37,6 +37,8 @@ class Candidate:
         length_ratio: Number of words of the text over that of the original.
         scores: BERTScore against the original: precision, recall and F1; None if it was not computed.
         placements: Placements of the phrases found in a review.
+        construction: How a writer moved a phrase (`names.variants.CONSTRUCTIONS`); None where it did not say.
+        phrase: Folded words of the phrase that it says it moved.
     """
 
     text: str | None
@@ -47,6 +49,8 @@ class Candidate:
     length_ratio: float | None = None
     scores: tuple[float, float, float] | None = None
     placements: tuple[Placement, ...] = ()
+    construction: str | None = None
+    phrase: str | None = None
 
     @property
     def f1(self) -> float | None:
@@ -84,12 +88,16 @@ class Assignment:
         position: Where the key phrases of each sentence have to go; None if they may stand anywhere.
         filters: Limits of the filters, the section `rewriting` of the configuration: candidates (largest number of
             requests about a unit), length_ratio (smallest and largest), min_f1 (or None); and those of the unit.
+        protocol: How sentences are asked for: "grammar" or "json".
+        gate: The parser of the gate that sentences pass, as in `parse_reviews`; None where they pass none.
     """
 
     variant: str
     author: Author
     position: str | None
     filters: Mapping[str, Any]
+    protocol: str = "grammar"
+    gate: Mapping[str, Any] | None = None
 
 
 class Task(Protocol):

@@ -18,15 +18,15 @@ NAMES = frozenset(("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVE
 
 
 def parse_reviews(reviews: pl.DataFrame, parser: Mapping[str, Any]) -> pl.DataFrame:
-    """Parse each sentence of the reviews by itself, unless it is too long (`is_parsed`): such a sentence is told.
+    """Parse each sentence of the reviews by itself: `parse_with` the pipeline of `load_pipeline`."""
+    return parse_with(load_pipeline(parser), reviews)
+
+
+def load_pipeline(parser: Mapping[str, Any]) -> Any:
+    """The spaCy pipeline of a parser.
 
     Args:
-        reviews: Columns review_id, text.
         parser: `package` that carries a spaCy pipeline, and `sha256` of its files or None.
-
-    Returns:
-        A row for each token of a sentence that was parsed: columns of `PARSE_SCHEMA`, in the order of `reviews`, then
-        in reading order.
 
     Raises:
         HomogenizationError: the package is not installed, carries no pipeline, or differs from its `sha256`.
@@ -42,6 +42,20 @@ def parse_reviews(reviews: pl.DataFrame, parser: Mapping[str, Any]) -> pl.DataFr
     pipeline = spacy.load(folder, exclude=["lemmatizer"])
     infixes = [*pipeline.Defaults.infixes, r"(?<=\w)[(\[{](?=\w)"]  # "Cooper(the father)"
     pipeline.tokenizer.infix_finditer = spacy.util.compile_infix_regex(infixes).finditer
+    return pipeline
+
+
+def parse_with(pipeline: Any, reviews: pl.DataFrame) -> pl.DataFrame:
+    """Parse each sentence of the reviews by itself, unless it is too long (`is_parsed`): such a sentence is told.
+
+    Args:
+        pipeline: Pipeline from `load_pipeline`.
+        reviews: Columns review_id, text.
+
+    Returns:
+        A row for each token of a sentence that was parsed: columns of `PARSE_SCHEMA`, in the order of `reviews`, then
+        in reading order.
+    """
     left_out: list[str] = []
     sentences = [
         (name, number, start, text[start:end])

@@ -4,10 +4,12 @@ import polars as pl
 
 from homogenization.names.columns import columns
 
-# of a candidate, in the order of the checks; those from `restated` to `negations` are of sentences alone
+# of a candidate, in the order of the checks; `declined` and those from `restated` to `chunks` are of sentences alone,
+# those from `lost` on of the gate
 REASONS = (
-    *("truncated", "malformed", "empty", "identical", "length", "coverage", "position", "restated"),
-    *("names", "numbers", "negations", "similarity"),
+    *("truncated", "malformed", "declined", "empty", "identical", "length", "coverage", "position", "restated"),
+    *("names", "numbers", "negations", "lost", "repeated", "added", "adjunct", "detached", "parse", "chunks"),
+    "similarity",
 )
 # what becomes of a sentence with key phrases
 OUTCOMES = ("moved", "in_place", "kept")
@@ -41,6 +43,7 @@ SENTENCE_CANDIDATE_SCHEMA = {
     "length_ratio": pl.Float64,  #: its words / the sentence's; null where not judged, also in the next columns
     "f1": pl.Float64,  #: BERTScore against the sentence
     "finish_reason": pl.String,  #: why the model stopped: `stop`, or `length` for an answer cut short
+    "construction": pl.String,  #: how it moves the phrase, as the model says with `protocol: json`; null otherwise
 }
 #: A row for each sentence with key phrases, also of reviews that are left out.
 SENTENCE_SCHEMA = {

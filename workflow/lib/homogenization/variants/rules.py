@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -14,7 +14,9 @@ from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.atoms import names_in
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.constructions import move_by_constructions, words_of
+from homogenization.variants.construction_words import CHANGED
+from homogenization.variants.constructions import move_by_constructions
+from homogenization.variants.gate import Gate
 from homogenization.variants.phrases import (
     Phrase,
     Placement,
@@ -128,6 +130,7 @@ def rewrite_reviews(
     *,
     seed: int = 0,
     phrases: str = "key",
+    gate: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> pl.DataFrame:
     """Write one variant of each review.
@@ -141,6 +144,7 @@ def rewrite_reviews(
         rewriter: "none" to keep the text, "rules" for `move_by_rules`, "constructions" for `move_by_constructions`.
         seed: Seed of what is random.
         phrases: Which phrases move, `which` of the rewriter.
+        gate: The parser of the gate that sentences of "constructions" pass, as in `parse_reviews`; None: no gate.
         options: Further arguments of the rewriter, among them `position`.
 
     Returns:
@@ -148,10 +152,10 @@ def rewrite_reviews(
     """
     if rewriter == "constructions":
         keyphrases = keyphrases.sort("score", descending=True, maintain_order=True)
-    changeable = words_of(options.get("constructions", ()))
+    changeable = frozenset().union(*(CHANGED.get(name, ()) for name in options.get("constructions", ())))
     keys = phrases_by_review(keyphrases)
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
-    made, n_same = [], 0
+    made, n_same, passes = [], 0, Gate(gate) if gate else None
     for name, text in reviews.select("review_id", "text").iter_rows():
         if rewriter == "none":
             rewritten, placements = keep_text(text, keys.get(name, []))
@@ -159,13 +163,16 @@ def rewrite_reviews(
             how = {**options, "which": phrases, "seed": seed, "name": name}
             rewritten, placements = move_by_rules(parsed[name], keys.get(name, []), **how)
         else:
-            how = {**options, "which": phrases}
+            how = {**options, "which": phrases, "passes": passes}
             rewritten, placements = move_by_constructions(parsed[name], keys.get(name, []), **how)
         own, others = words(text), words(rewritten)
         n_same += own == others
         if (Counter(own) - Counter(others) + (Counter(others) - Counter(own))).keys() - changeable:
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
         made.append((name, rewritten, placements))
+    if passes:
+        told = ", ".join(f"{reason} {count}" for reason, count in passes.refused.most_common()) or "none"
+        logging.info("%s: the gate refused these candidates of sentences: %s", variant, told)
     if rewriter != "none" and n_same:
         level = logging.INFO if len(made) - n_same >= LEAST_SHARE * len(made) else logging.WARNING
         logging.log(level, "%s: %d of %d texts are as the original. %s.", variant, n_same, len(made), MORE_CHANGE)

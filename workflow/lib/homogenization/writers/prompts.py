@@ -10,7 +10,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Section
 from homogenization.run.yaml_files import read_yaml
 
-PLACEHOLDERS = ("review", "phrases", "max_phrases", "sentence", "phrase")
+PLACEHOLDERS = ("review", "phrases", "max_phrases", "sentence", "phrase", "place")
 
 
 class _Prompt(Section):
@@ -35,17 +35,20 @@ class _Prompt(Section):
     @field_validator("user")
     @classmethod
     def names_the_text(cls, text: str) -> str:
-        """Refuse a text without $review, or $sentence and $phrase."""
-        if unit_of({"user": text}) is None:
-            cure = "where the text of the review goes; or $sentence and $phrase, in a prompt for single sentences"
+        """Refuse a text without $review, or $sentence with $phrase or $phrases."""
+        if asked_by({"user": text}) is None:
+            cure = "where the text of the review goes; or $sentence and $phrase (or $phrases), for single sentences"
             raise ValueError(f"lacks $review, {cure}")
         return text
 
 
-def unit_of(prompt: dict[str, Any]) -> str | None:
-    """What a prompt asks to rewrite: "review" or "sentence"; None where the text of neither has a place."""
+def asked_by(prompt: dict[str, Any]) -> tuple[str, str] | None:
+    """The unit that a prompt asks to rewrite, and by which protocol; None where the text of no unit has a place."""
     names = set(Template(prompt["user"]).get_identifiers())
-    return "review" if "review" in names else "sentence" if {"sentence", "phrase"} <= names else None
+    if "review" in names:
+        return "review", "grammar"
+    protocol = next((how for name, how in (("phrase", "grammar"), ("phrases", "json")) if name in names), None)
+    return ("sentence", protocol) if protocol and "sentence" in names else None
 
 
 def load_prompt(path: str | Path) -> dict[str, Any]:

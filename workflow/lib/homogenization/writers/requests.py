@@ -67,15 +67,18 @@ class Completion:
     usage: dict[str, Any]
 
 
-def _without_titles(schema: dict[str, Any]) -> None:
+def _plain(schema: dict[str, Any]) -> None:
+    """Leave titles and defaults out, and ask for every key: some servers demand this."""
     for part in (schema, *schema["properties"].values()):
-        del part["title"]
+        part.pop("title")
+        part.pop("default", None)
+    schema["required"] = list(schema["properties"])
 
 
 class Answer(BaseModel):
     """An answer in JSON: `model_json_schema` is what a request asks for, and no other key is taken."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_without_titles)
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_plain)
 
     @classmethod
     def read(cls, completion: Completion) -> Self | None:
