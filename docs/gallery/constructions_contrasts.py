@@ -179,21 +179,15 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float:
 
 def of_sentences(results: Results) -> list[dict]:
     """Rows over kinds of sentences, and by how far the adjunct moves."""
-    asked = [(RANK, "raw"), (RANK, "raw_without_first"), (MEV, "raw")]
     found = differences(results).join(sentences_of(results), on="review_id")
     tokens = found.filter(pl.col("metric") == "n_tokens", pl.col("layers") == "output")
     found = found.join(tokens.select("model", "review_id", more_tokens="difference"), on=["model", "review_id"])
-    found = found.join(pl.DataFrame(asked, schema=["metric", "view"], orient="row"), on=["metric", "view"])
+    found = found.filter(pl.col("metric") == RANK)
     commas, more_tokens = pl.col("more_commas"), pl.col("more_tokens")
     kinds = {
         "first word is the same": pl.col("same_word"),
-        "first word differs": ~pl.col("same_word"),
         "Front has more commas": commas > 0,
-        "as many commas": commas == 0,
-        "Front has fewer commas": commas < 0,
-        "as many tokens": more_tokens == 0,
         "as many tokens and commas": (more_tokens == 0) & (commas == 0),
-        "Front has more tokens": more_tokens > 0,
         "Front is the original": pl.col("moved") == "end",
         "End is the original": pl.col("moved") == "front",
         "adjunct holds a key phrase": pl.col("key"),
@@ -210,7 +204,7 @@ def of_sentences(results: Results) -> list[dict]:
     key, other = (found.filter(kind) for kind in (pl.col("key"), ~pl.col("key")))
     rows += apart(key, other, "adjunct holds a key phrase, less holds none")
     rows += apart(found.filter(words > high), found.filter(words <= low), "passes most words, less fewest")
-    later = found.filter(pl.col("layers") != "input")
+    later = found.filter(pl.col("layers") != "input", pl.col("view") == "raw")
     rows += correlations(later, "words_passed")
     rows += correlations(later, "share_passed")
     return rows + correlations(later, "words_passed", "words")
@@ -238,18 +232,21 @@ def of_bos(results: Results) -> list[dict]:
         pairs = found.filter(pl.col("model") == model).join(
             found.filter(pl.col("model") == f"{model}-bos"), on=keys, suffix="_bos"
         )
-        less = pairs.with_columns(difference=pl.col("difference") - pl.col("difference_bos"))
+        less = pairs.filter(pl.col("metric").is_in([RANK, MEV]), pl.col("view") == "raw").with_columns(
+            difference=pl.col("difference") - pl.col("difference_bos")
+        )
         rows += means_of(less.with_columns(model=pl.lit(f"{model}, less {model}-bos")), "all")
     return rows
 
 
 def of_counts(results: Results) -> list[dict]:
-    """Rows by the number of sentences of a text, and of the same fours of sentences: four less one, two less one."""
-    found = differences(results).join(sentences_of(results), on="review_id")
+    """Rows by the number of adjuncts that move in a text; and less the text of its first sentence alone."""
+    found = differences(results).filter(pl.col("metric") == RANK, pl.col("view") == "raw")
+    found = found.join(sentences_of(results), on="review_id")
     rows = [
         row
         for (count,), group in found.group_by("n_moving", maintain_order=True)
-        for row in means_of(group, f"{count} in a text")
+        for row in means_of(group, f"{count} move in a text")
     ]
     single = found.filter(pl.col("n_moving") == 1)
     first = {row["original"]: row["review_id"] for row in single.unique("review_id").iter_rows(named=True)}
@@ -263,7 +260,7 @@ def of_counts(results: Results) -> list[dict]:
         longer = longer.with_columns(first=pl.col("review_id").replace_strict(begins))
         pairs = longer.join(single, left_on=[*keys, "first"], right_on=[*keys, "review_id"], suffix="_single")
         pairs = pairs.with_columns(difference=pl.col("difference") - pl.col("difference_single"))
-        rows += means_of(pairs, f"{count} in a text, less 1")
+        rows += means_of(pairs, f"{count} move in a text, less 1")
     return rows
 
 
