@@ -31,7 +31,6 @@ MEASURES = [
     (RANK, "raw"),
     (RANK, "raw_without_first"),
     (MEV, "raw"),
-    (MEV, "raw_without_first"),
     ("first_token_attention_excess", "all_tokens"),
     ("n_tokens", "all_tokens"),
 ]
@@ -44,7 +43,8 @@ DRAWS = 2_000
 
 def of_table(results: Results) -> pl.DataFrame:
     """Rows of the table `contrasts`: at the input, at the output, over all layers, and among texts that begin alike."""
-    table = results.table("contrasts").filter(pl.col("point") == "residual_stream", pl.col("reason").is_null())
+    pair = (pl.col("variant") == FRONT) & (pl.col("minus") == END)
+    table = results.table("contrasts").filter(pair, pl.col("point") == "residual_stream", pl.col("reason").is_null())
     at = [table.filter(pl.col("layers").is_null(), at_layers(name)) for name in ("input", "output")]
     named = [rows.with_columns(layers=pl.lit(name)) for rows, name in zip(at, ("input", "output"), strict=True)]
     rows = pl.concat([*named, table.filter(pl.col("layers") == "all")]).join(ASKED, on=ASKED.columns)
@@ -64,12 +64,12 @@ def of_table(results: Results) -> pl.DataFrame:
     return table.with_columns(study=pl.lit("constructions"), statistic=pl.lit("mean difference"))
 
 
-def differences(results: Results, variant: str = FRONT, minus: str = END) -> pl.DataFrame:
-    """Model, review, metric, view, layers and `difference`, of reviews with two accepted texts that differ."""
+def differences(results: Results) -> pl.DataFrame:
+    """Front minus End by model, review, metric, view and layers, of reviews with two accepted texts that differ."""
     stream = results.metrics.filter(pl.col("point") == "residual_stream").join(ASKED, on=ASKED.columns)
     keys = ["model", "review_id", "metric", "view", "layer"]
-    pairs = stream.filter(pl.col("variant") == variant).join(stream.filter(pl.col("variant") == minus), on=keys)
-    hashes = results.table("similarity").filter(pl.col("variant").is_in([variant, minus]))
+    pairs = stream.filter(pl.col("variant") == FRONT).join(stream.filter(pl.col("variant") == END), on=keys)
+    hashes = results.table("similarity").filter(pl.col("variant").is_in([FRONT, END]))
     differ = hashes.group_by("review_id").agg(pl.col("words_hash").n_unique() > 1).filter("words_hash")
     pairs = pairs.join(differ, on="review_id", how="semi").with_columns(
         difference=pl.col("value") - pl.col("value_right")
@@ -184,10 +184,11 @@ def of_sentences(results: Results) -> list[dict]:
     found = found.join(tokens.select("model", "review_id", more_tokens="difference"), on=["model", "review_id"])
     found = found.filter(pl.col("metric") == RANK)
     commas, more_tokens = pl.col("more_commas"), pl.col("more_tokens")
+    matched = "as many tokens and commas"
     kinds = {
         "first word is the same": pl.col("same_word"),
         "Front has more commas": commas > 0,
-        "as many tokens and commas": (more_tokens == 0) & (commas == 0),
+        matched: (more_tokens == 0) & (commas == 0),
         "Front is the original": pl.col("moved") == "end",
         "End is the original": pl.col("moved") == "front",
         "adjunct holds a key phrase": pl.col("key"),
@@ -200,14 +201,19 @@ def of_sentences(results: Results) -> list[dict]:
         f"passes {low + 1} to {high} words": (words > low) & (words <= high),
         f"passes {high + 1} to {passed.max()} words": words > high,
     }
-    rows = [row for name, kind in kinds.items() for row in means_of(found.filter(kind), name)]
+    shown = (pl.col("view") == "raw") & (pl.col("layers") != "input")
+    rows = [
+        row
+        for name, kind in kinds.items()
+        for row in means_of(found.filter(kind, pl.lit(name == matched) | shown), name)
+    ]
+    found = found.filter(shown)
     key, other = (found.filter(kind) for kind in (pl.col("key"), ~pl.col("key")))
     rows += apart(key, other, "adjunct holds a key phrase, less holds none")
     rows += apart(found.filter(words > high), found.filter(words <= low), "passes most words, less fewest")
-    later = found.filter(pl.col("layers") != "input", pl.col("view") == "raw")
-    rows += correlations(later, "words_passed")
-    rows += correlations(later, "share_passed")
-    return rows + correlations(later, "words_passed", "words")
+    rows += correlations(found, "words_passed")
+    rows += correlations(found, "share_passed")
+    return rows + correlations(found, "words_passed", "words")
 
 
 def apart(one: pl.DataFrame, other: pl.DataFrame, sentences: str) -> list[dict]:
@@ -241,7 +247,7 @@ def of_bos(results: Results) -> list[dict]:
 
 def of_counts(results: Results) -> list[dict]:
     """Rows by the number of adjuncts that move in a text; and less the text of its first sentence alone."""
-    found = differences(results).filter(pl.col("metric") == RANK, pl.col("view") == "raw")
+    found = differences(results).filter(pl.col("metric") == RANK, pl.col("view") == "raw", pl.col("layers") != "input")
     found = found.join(sentences_of(results), on="review_id")
     rows = [
         row
