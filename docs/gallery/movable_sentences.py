@@ -1,9 +1,11 @@
 """Write the sentences of reviews in which an adjunct can stand at the front or at the end, each as a text of its own.
 
-`python docs/gallery/movable_sentences.py REVIEWS.parquet OUT.parquet` reads the columns text and label, and writes
-both, a row for each sentence, for constructions.yaml.
+`python docs/gallery/movable_sentences.py REVIEWS.parquet OUT.parquet [JOINED.parquet]` reads the columns text and
+label, and writes both, a row for each sentence, for constructions.yaml. JOINED.parquet has texts of 1, 2 and 4 of these
+sentences end to end, for constructions-dose.yaml.
 """
 
+import random
 import sys
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from homogenization.names.variants import KEEPING_WORDS, SIDES
 from homogenization.variants.constituents import parsed_sentences
 from homogenization.variants.constructions import ranked
 from homogenization.variants.parsing import parse_reviews
+
+COUNTS = (1, 2, 4)
 
 
 def movable(raw: pl.DataFrame) -> pl.DataFrame:
@@ -32,6 +36,20 @@ def movable(raw: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["text", "label"], orient="row").unique("text", maintain_order=True)
 
 
+def joined(sentences: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
+    """Texts of the first, the first two and all four sentences of the same fours, drawn within labels: text, label."""
+    rows = []
+    for (label,), group in sentences.group_by("label", maintain_order=True):
+        texts = random.Random(seed).sample(group["text"].to_list(), len(group))
+        fours = [texts[start : start + COUNTS[-1]] for start in range(0, len(texts) - COUNTS[-1] + 1, COUNTS[-1])]
+        rows += [(" ".join(four[:count]), label) for four in fours for count in COUNTS]
+    return pl.DataFrame(rows, schema=["text", "label"], orient="row")
+
+
 if __name__ == "__main__":
-    source, target = sys.argv[1:]
-    movable(pl.read_parquet(source)).write_parquet(target)
+    source, target, *more = sys.argv[1:]
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    found = movable(pl.read_parquet(source))
+    found.write_parquet(target)
+    if more:
+        joined(found).write_parquet(more[0])
