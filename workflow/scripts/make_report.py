@@ -11,6 +11,7 @@ from homogenization.run.job import job
 from homogenization.reading.citation import provenance
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
+from homogenization.run.origin import ORIGIN
 from homogenization.run.parquet import read_table
 from homogenization.run.storage import arguments_of_storage
 
@@ -19,7 +20,7 @@ with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(repo
     configfile = Path(folder) / "config.json"
     configfile.write_text(json.dumps(snakemake.params.config))
     origin = json.dumps(provenance(read_table(snakemake.input.extraction), snakemake.params.config))
-    environment = os.environ | {"HOMOGENIZATION_PROVENANCE": origin}
+    environment = os.environ | {ORIGIN: origin}
     style = Path(folder) / "style.css"
     style.write_text(snakemake.params.style[0])
     snakefile = snakemake.params.address or Path(snakemake.scriptdir).resolve().parent / "Snakefile"
