@@ -222,6 +222,15 @@ def check(changes, *said):
         ("consequences.intervened", ["original", "end"], ["['end'] are not read; allowed: original, front, typo"]),
         ("consequences.probes.folds", 4, ["4 folds need 8 reviews of two labels, and 6 are read"]),
         ("consequences.probes.penalty", 0.0, ["consequences.probes.penalty: 0.0 is not allowed"]),
+        (
+            "metrics",
+            ["effectiv_rank", "mean_cosine"],
+            ["'effectiv_rank' (did you mean 'effective_rank'?), 'mean_cosine' (did you mean 'cosine_anisotropy'?)"],
+        ),
+        ("models.mine", "/path/model", ["models.mine", "such as {weights: {path: /path/model}}"]),
+        ("models.mine", "gpt2", ["models.mine", "such as {weights: {hub: gpt2}}"]),
+        ("models.mine", {"weights": {"path": __file__}}, ["models.mine.weights.path", "is a file; name the folder"]),
+        ("variants.front", {"rewriter": "rules", "position": "start"}, ["variants.front.position", "mean 'front'?"]),
         *(
             (f"interventions.{key}", value, ["interventions", said])
             for key, value, said in (

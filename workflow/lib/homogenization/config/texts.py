@@ -194,6 +194,8 @@ class RuleVariant(Variant):
         }
         return roles.get((other.position, other.phrases, other.like))
 
+    _position = field_validator("position")(lambda position: position and one_of(RULE_POSITIONS)([position])[0])
+
     @model_validator(mode="after")
     def what_the_rewriter_needs(self) -> "RuleVariant":
         """`rules` needs a position, and `inward` a `like`; `none` takes none of the three."""
@@ -204,8 +206,6 @@ class RuleVariant(Variant):
             )
         if self.position is None and (self.phrases, self.like) != ("key", None):
             raise ValueError("'phrases' and 'like' go with the rewriter 'rules' alone; 'none' moves nothing")
-        if self.position is not None:
-            one_of(RULE_POSITIONS)([self.position])
         if (self.position == "inward") != (self.like is not None):
             raise ValueError(
                 f"position {self.position!r} with like {self.like!r}: 'inward' needs 'like' ({', '.join(SIDES)}), the "

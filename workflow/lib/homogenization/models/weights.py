@@ -116,6 +116,8 @@ class PathWeights(MayHoldGguf):
     @classmethod
     def is_a_folder(cls, path: str, info: ValidationInfo) -> str:
         """The folder exists."""
+        if lies_here(info) and Path(path).is_file():
+            raise ValueError(f"{path!r} is a file; name the folder that holds it, {str(Path(path).parent)!r}")
         if lies_here(info) and not Path(path).is_dir():
             raise ValueError(f"the folder {path!r} does not exist; relative paths start at the working directory")
         return path

@@ -117,9 +117,8 @@ def one_of(names: tuple[str, ...]) -> Callable[[Any], Any]:
     """A validator: every entry of a list is among `names`, none stands twice; None stays."""
 
     def check(values: list[str] | None) -> list[str] | None:
-        for value in values or ():
-            if value not in names:
-                raise ValueError(f"unknown name {value!r}{nearest(value, names)}; allowed: {', '.join(names)}")
+        if unknown := [f"{value!r}{nearest(value, names)}" for value in values or () if value not in names]:
+            raise ValueError(f"unknown name {', '.join(unknown)}; allowed: {', '.join(names)}")
         if values and len(set(values)) < len(values):
             raise ValueError(f"{sorted({v for v in values if values.count(v) > 1})} stand twice; name each once")
         return values
@@ -181,6 +180,8 @@ def _described(problem: Any, root: type[BaseModel]) -> str:
         return f"{_dotted(path)}: {message}"
     if kind in _NO_MAPPING:
         message = "input should be a mapping of keys"
+        if path[:1] == ("models",) and isinstance(given, str):
+            message += f", such as {{weights: {{{'path' if '/' in given else 'hub'}: {given}}}}}"
     return f"{_dotted(path)}: {given!r} is not allowed; {message[0].lower()}{message[1:]}"
 
 
