@@ -54,6 +54,36 @@ def test_the_original_stands_beside_each_text(results):
     assert places["position"].mean() < places["original_position"].mean()
 
 
+def test_a_curve_and_differences_mix_no_views_and_no_points(results):
+    name = "effective_rank"
+    curve = results.curve(name, view="raw")
+    assert curve.select("model", "variant", "layer").is_unique().all()
+    assert set(curve["layer"]) == {0, 1, 2, 3}
+    (ours,) = curve.filter(variant="front", layer=3)["mean"]
+    changed = results.differences("front", "original", name, view="raw")
+    assert changed["value"].mean() == pytest.approx(ours)
+    assert changed["difference"].abs().is_sorted(descending=True)
+    texts = results.texts.filter(variant="front")
+    assert dict(changed.select("review_id", "text").rows()) == dict(texts.select("review_id", "text").rows())
+    values = results.metrics.filter(metric=name, view="raw", point="residual_stream", layer=3)
+    own = dict(values.filter(variant="original").select("review_id", "value").rows())
+    assert dict(changed.select("review_id", "value_minus").rows()) == own
+
+
+def test_what_a_curve_is_of_is_asked_for_where_it_is_open(results):
+    for call, said in (
+        (lambda: results.curve("effective_rank"), r"effective_rank has several views; name one: .*raw"),
+        (lambda: results.curve("erank"), "no metric 'erank' .did you mean 'effective_rank'"),
+        (lambda: results.curve("effective_rank", view="row"), "no view 'row' .did you mean 'raw'"),
+        (
+            lambda: results.differences("fornt", "original", "effective_rank"),
+            "no variant 'fornt' .did you mean 'front'",
+        ),
+    ):
+        with pytest.raises(HomogenizationError, match=said):
+            call()
+
+
 def test_states_are_those_of_the_store_and_tokens_are_those_of_the_text(results):
     variant, review, shard = results.texts.filter(pl.col("variant") == "front")["variant", "review_id", "shard"].row(-1)
     states = results.states("tiny", variant, review)

@@ -10,6 +10,7 @@ import polars as pl
 
 from homogenization.config.table_docs import described, row, tables_made
 from homogenization.names.columns import columns
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.reading.citation import citation
 from homogenization.run.errors import HomogenizationError, nearest
@@ -149,15 +150,9 @@ class Results:
                 too long, or the states were not kept.
         """
         written = self.texts.filter(pl.col("variant") == variant)
-        for kind, asked, known in (
-            ("model", model, self._read["model"]),
-            ("variant", variant, self._read["variant"]),
-            (f"text in the variant {variant}", review, written["review_id"]),
-        ):
-            if asked not in known:
-                has = known.unique(maintain_order=True).to_list()
-                shown = ", ".join(has[:10]) + (f" and {len(has) - 10} others" if len(has) > 10 else "")
-                raise HomogenizationError(f"{self.folder}: the study has no {kind} {asked!r}. It has {shown}.")
+        self._refuse_unknown("model", model, self._read["model"])
+        self._refuse_unknown("variant", variant, self._read["variant"])
+        self._refuse_unknown(f"text in the variant {variant}", review, written["review_id"])
         _, _, shard, _, _, text, *_ = written.row(by_predicate=pl.col("review_id") == review)
         path = self.folder / f"states/{model}/{variant}/{shard}.zarr.zip"
         if not path.exists():
@@ -172,6 +167,74 @@ class Results:
                     "(tables/long_texts.csv)."
                 )
             return _states_of(store, store.review_ids.index(review), text)
+
+    def curve(self, metric: str, *, view: str | None = None, point: str = RESIDUAL_STREAM) -> pl.DataFrame:
+        """Mean of a metric over the reviews at each layer, with its interval: rows of `summary`, by model and variant.
+
+        Args:
+            metric: name of a metric.
+            view: the tokens that it is of; None where it has one view alone.
+            point: `residual_stream` or `final_norm`.
+
+        Raises:
+            HomogenizationError: the study has no such metric, point or view, or the metric has several views.
+        """
+        return self._only("summary", metric, point, view)
+
+    def differences(
+        self, variant: str, minus: str, metric: str, *, view: str | None = None, point: str = RESIDUAL_STREAM
+    ) -> pl.DataFrame:
+        """A metric of each review in two variants after the last block, and both texts.
+
+        Args:
+            variant: name of a variant.
+            minus: name of the variant that is subtracted.
+            metric: as in `curve`, also the next two.
+            view: see there.
+            point: see there.
+
+        Returns:
+            `model`, `review_id`, `value`, `value_minus`, `difference`, `text`, `text_minus`, the largest difference of
+            a model first, whatever its sign. Reviews that are accepted in one of the variants alone have no row.
+
+        Raises:
+            HomogenizationError: as `curve`, or the study has no such variant.
+        """
+        for name in (variant, minus):
+            self._refuse_unknown("variant", name, self._read["variant"])
+        values = self._only("metrics", metric, point, view).filter(
+            pl.col("layer") == pl.col("layer").max().over("model")
+        )
+        values = values.join(self.texts.select("variant", "review_id", "text"), on=("variant", "review_id"))
+        one, other = (
+            values.filter(pl.col("variant") == name).select("model", "review_id", "value", "text")
+            for name in (variant, minus)
+        )
+        both = one.join(other, on=("model", "review_id"), suffix="_minus")
+        both = both.with_columns(difference=pl.col("value") - pl.col("value_minus"))
+        columns_shown = ("model", "review_id", "value", "value_minus", "difference", "text", "text_minus")
+        return both.select(columns_shown).sort("model", -pl.col("difference").abs(), "review_id")
+
+    def _only(self, table: str, metric: str, point: str, view: str | None) -> pl.DataFrame:
+        """The rows of one metric, point and view: different ones are not to be mixed."""
+        rows = self.table(table)
+        for column, asked in (("metric", metric), ("point", point), ("view", view)):
+            known = rows[column]
+            if asked is None and known.n_unique() > 1:
+                several = ", ".join(known.unique(maintain_order=True))
+                raise HomogenizationError(f"{self.folder}: {metric} has several views; name one: {several}.")
+            if asked is not None:
+                self._refuse_unknown(column, asked, known)
+                rows = rows.filter(pl.col(column) == asked)
+        return rows
+
+    def _refuse_unknown(self, kind: str, asked: str, known: pl.Series) -> None:
+        if asked not in known:
+            has = known.unique(maintain_order=True).to_list()
+            shown = ", ".join(has[:10]) + (f" and {len(has) - 10} others" if len(has) > 10 else "")
+            raise HomogenizationError(
+                f"{self.folder}: the study has no {kind} {asked!r}{nearest(asked, has)}. It has {shown}."
+            )
 
     def citation(self) -> str:
         """The study in a line to cite: version and commit of the code, hash, folder, reviews, confidence."""
