@@ -40,7 +40,7 @@ def test_the_website_has_every_page_and_a_search(pages):
     for page in [ROOT / "config/README.md", *DOCS.rglob("*.md")]:
         place = page.relative_to(ROOT).with_suffix(".html")
         assert (site / (place.with_name("index.html") if page.name == "README.md" else place)).is_file(), page
-    assert "measures how alike the token representations" in (site / "index.html").read_text(encoding="utf-8")
+    assert "measures how alike the hidden states" in (site / "index.html").read_text(encoding="utf-8")
     found = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
     assert any(entry["location"].startswith("config/index.html#every-key") for entry in found)
 

@@ -540,7 +540,7 @@ def test_a_mutant_is_caught(mutant, monkeypatch):
 
 
 def test_attention_received_that_stays_on_two_devices_is_caught(monkeypatch):
-    on_cpu("extraction", "llama")
+    on_cpu(STAGES["extraction"].run, "llama")
     monkeypatch.setattr(
         PackedPass, "all_received", lambda one, _device: one.received and torch.stack(list(one.received.values()))
     )

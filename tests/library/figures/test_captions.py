@@ -10,6 +10,8 @@ from jinja2 import Environment, StrictUndefined
 from conftest import ROOT
 
 CAPTIONS = sorted((ROOT / "workflow" / "report").glob("*.rst"))
+MADE = {"software": "a 1.0", "digest": "0123456789abcdef", "weights": {"m": "fedcba9876543210" * 4}}
+MADE |= {"configuration": "x: <b>\n"}
 SAID = {
     "workflow": ["front", "someone/small", "64", "Tokens grow alike.", 'id="first-page"'],
     "claims": ["criterion"],
@@ -17,6 +19,7 @@ SAID = {
     "texts": ["The model"],
     "acceptance": ["0.85"],
     "audit": ["well-formed"],
+    "soundness": [".5 is guessing"],
     "rewriting": ["median words"],
     "long_texts": ["same sentences"],
     "comparisons": ["fewer than 7 such reviews"],
@@ -80,7 +83,8 @@ def test_captions_render(caption):
     [
         ({}, ["A control answers one question", "What holds"], []),
         ({"variants": {"original": {"rewriter": "none"}}}, ["What holds"], ["A control answers"]),
-        ({"claims": None}, ["reviews.jsonl"], ["What holds"]),
+        ({"claims": None}, ["reviews.jsonl"], ["What holds", "Made by"]),
+        ({"provenance": MADE}, ["Made by</strong> a 1.0", "0123456789abcdef", "fedcba9876543210", "x: &lt;b&gt;"], []),
     ],
 )
 def test_the_first_page_is_that_of_the_study(changes, told, untold):

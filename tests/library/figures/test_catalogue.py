@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("in_project")
 LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "catalogue", "drawing", "grammar", "shown", "style", "view_labels", "words"}
 OF_TABLES = {"acceptance", "audit", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
-OF_TABLES |= {"harm_table", "consequences", "mechanism", "training_in_words"}
+OF_TABLES |= {"harm_table", "consequences", "mechanism", "training_in_words", "soundness"}
 
 
 def study(**changes):
