@@ -13,10 +13,6 @@ PAGES := README.md CHANGELOG.md CITATION.cff LICENSE config docs benchmarks
 
 run: $(VENV)/.run
 	@$(BIN)/snakemake --cores all
-	@echo
-	@echo "Report   results/report.html"
-	@echo "Figures  results/figures/"
-	@echo "Tables   results/tables/   (start with claims.csv)"
 
 # the library, the rules, and one small run from reviews to report: minutes on two cores
 test: $(VENV)/.dev

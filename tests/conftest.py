@@ -265,6 +265,7 @@ def finished_run(request) -> Path:
             # it takes longer than all other tests: on one core, the other would wait for it
             done = Project(folder, SMALL).run("--cores", "2", PYTHONHASHSEED="1")
             assert done.returncode == 0, done.stdout
+            (cache / "printed").write_text(done.stdout)
             made_by.write_text(wanted)
     return folder
 

@@ -126,7 +126,7 @@ def test_a_study_runs_in_pods(cluster, tmp_path):
     }
     here = set(re.findall(r"^Finished jobid: \d+ \(Rule: (\w+)\)", first, re.MULTILINE)) - in_pods
     # where files lie on this machine, they are read here; and Snakemake's records are here
-    assert here == {"download_corpus", "carry_weights", "make_report", "all"}
+    assert here == {"download_corpus", "keep_columns", "carry_weights", "make_report", "all"}
 
     direct = Project(tmp_path / "direct", cluster.project.config)
     copied = cluster.project.folder

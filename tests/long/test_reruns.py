@@ -151,6 +151,7 @@ KEYS = [
     ({"views": [*SMALL["views"], "unit"]}, OF_SPECTRA),
     ({"sensitivity.seeds": 3}, SENSITIVITY),
     ({"examples.tokens": 20}, EXAMPLES),
+    ({"corpus.keep_columns": ["label"]}, {"keep_columns": 1, "make_text_page": 1}),
     ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
     ({"examples.matrix_layers": 2}, EXAMPLES),
     ({"contrasts.draws": 300}, {rule: 1 for rule in {**STATISTICS, **EFFECTS, **HARM} if rule != "predict_variants"}),

@@ -36,6 +36,14 @@ use rule * from token_homogenization
 """
 
 
+def test_a_configuration_in_another_folder_plans_the_same(project, tmp_path):
+    """The workflow's own texts, claims and prompts are found from anywhere; results lie in the working directory."""
+    elsewhere = Project(tmp_path / "elsewhere", project.config)
+    elsewhere.folder.mkdir()
+    assert elsewhere.planned("--snakefile", str(project.folder / "Snakefile")) == project.planned()
+    assert {path.name for path in elsewhere.folder.iterdir()} == {"test.yaml", ".snakemake"}
+
+
 @pytest.mark.parametrize("prefix", [None, "studies/first"])
 def test_a_module_plans_what_the_workflow_plans(project, tmp_path, prefix):
     parent = Parent(tmp_path, copy.deepcopy(SMALL), homogenization=prefix)

@@ -79,6 +79,7 @@ def test_every_claim_of_the_small_run_has_its_row_with_the_same_verdict(finished
 
 def test_the_small_run_ends_with_its_report(finished_run):
     assert (finished_run / "results/report.html").stat().st_size > 1_000_000
+    assert (finished_run.parent / "printed").read_text().splitlines()[-1] == "Report   results/report.html"
 
 
 def test_every_file_of_the_small_run_or_the_log_of_its_job_says_what_made_it(finished_run):

@@ -1,5 +1,9 @@
 # Raw reviews -> cleaned, deduplicated reviews -> a nested, balanced sample in shards.
 
+SOURCE = STUDY.corpus.params("subset", "revision", "split", "text_column", "label_column") | {
+    "hub": None if STUDY.corpus.is_local else STUDY.corpus.source
+}
+
 
 rule download_corpus:
     """Reads the reviews of the source as they are."""
@@ -14,14 +18,8 @@ rule download_corpus:
         "../../envs/homogenization.yaml"
     params:
         # Snakemake takes braces in a text for wildcards
-        **{
-            name: lambda wildcards, value=value: value
-            for name, value in STUDY.corpus.params(
-                "subset", "revision", "split", "text_column", "label_column"
-            ).items()
-        },
+        **{name: lambda wildcards, value=value: value for name, value in SOURCE.items()},
         code=code("download_corpus"),
-        hub=None if STUDY.corpus.is_local else STUDY.corpus.source,
     script:
         "../scripts/download_corpus.py"
 
@@ -51,6 +49,25 @@ rule clean_corpus:
         code=code("clean_corpus"),
     script:
         "../scripts/clean_corpus.py"
+
+
+rule keep_columns:
+    """Reads further columns of the source for each review: an edit of them reaches no text."""
+    input:
+        source=[local(STUDY.corpus.source)] if STUDY.corpus.is_local else [],
+        clean="<results>/corpus/clean.parquet",
+    output:
+        columns="<results>/corpus/columns.parquet",
+    log:
+        "<logs>/corpus/keep_columns.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        **{name: lambda wildcards, value=value: value for name, value in SOURCE.items()},
+        keep=lambda wildcards: STUDY.corpus.keep_columns,
+        code=code("keep_columns"),
+    script:
+        "../scripts/keep_columns.py"
 
 
 rule sample_corpus:

@@ -5,7 +5,7 @@ from homogenization.config.presentation import (
     first_page_parameters,
     shown_texts,
 )
-from homogenization.config.texts import DEFAULT_VARIANTS
+from homogenization.config.texts import with_default_variants
 
 PAGES = [
     "<results>/report/first_page.html",
@@ -35,7 +35,7 @@ rule make_report:
         # with what captions read, and paths as they are, not as the configuration spells them
         config=config
         | {
-            "variants": config.get("variants", DEFAULT_VARIANTS),
+            "variants": with_default_variants(config.get("variants", {})),
             "results": NAMED_RESULTS,
             "claims": STUDY.claims,
         },
@@ -163,6 +163,7 @@ if STUDY.examples:
             tokens="<results>/examples/{model}.tokens.parquet",
             metrics="<results>/tables/metrics.parquet",
             similarity="<results>/tables/similarity.parquet",
+            columns="<results>/corpus/columns.parquet",
         output:
             page=report(
                 "<results>/report/texts/{model}.html",

@@ -51,6 +51,7 @@ def check(changes, *said):
         ("corpus.source", "https://a.org/b.csv", ["is an address", "download the file"]),
         ("corpus.source", "config/reviews.tsv", ["'.tsv'", ".parquet, .csv, .json, .jsonl"]),
         ("corpus.source", "a{x}.jsonl", ["corpus.source: 'a{x}.jsonl'", "no '{' or '}'", "a link"]),
+        ("corpus.keep_columns", ["labl"], ["keep_columns 'labl' is no column", "did you mean 'label'?"]),
         ("corpus.label_column", "text", ["text_column and label_column are both 'text'", "label_column: null"]),
         ("results", "README.md", ["results: 'README.md'", "is a file; name a folder"]),
         ("results", "Snakefile/out", ["results: 'Snakefile/out'", "is a file"]),

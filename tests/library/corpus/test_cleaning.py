@@ -18,7 +18,7 @@ from pages import DOCS
 
 
 def test_a_corpus_of_nothing_but_marks_is_refused():
-    raw = pl.DataFrame({"text": ["<br />", " ... ", None], "label": ["0", "1", "0"]})
+    raw = pl.DataFrame({"row": [0, 1, 2], "text": ["<br />", " ... ", None], "label": ["0", "1", "0"]})
     with pytest.raises(HomogenizationError, match="none of the 3 rows"):
         clean_reviews(raw)
 
@@ -142,11 +142,15 @@ def test_cleaning_twice_changes_nothing(text):
 
 def test_duplicates_count_once_after_cleaning_and_order_does_not_matter():
     rows = pl.DataFrame(
-        {"text": ["Good film.", "Good<br />film.", "Bad film.", "Good  film."], "label": ["b", "a", "b", "c"]}
+        {
+            "row": range(5),
+            "text": ["Good film.", "Good<br />film.", "Bad film.", "Good  film.", "Good film."],
+            "label": ["b", "a", "b", "c", "a"],
+        }
     )
     clean = clean_reviews(rows)
     assert sorted(clean["text"]) == ["Bad film.", "Good film."]
-    assert clean.filter(text="Good film.")["label"].item() == "a"
+    assert clean.filter(text="Good film.").select("label", "row").row(0) == ("a", 1)
     assert clean["n_words"].to_list() == [2, 2]
     assert clean_reviews(rows.reverse()).equals(clean)
 
@@ -155,6 +159,7 @@ def test_what_cleaning_leaves_out_is_told_by_reasons(caplog):
     texts = ["good film", "Good film", None, "<p></p>", "good film", "a bad one"]
     labels = ["a", "a", "a", "a", "b", None]
     raw = pl.DataFrame({"text": texts, "label": labels}, schema={"text": pl.String, "label": pl.String})
+    raw = raw.with_row_index("row")
     with caplog.at_level("INFO"):
         assert len(clean_reviews(raw)) == 2
     (warning,) = (record for record in caplog.records if record.levelname == "WARNING")
@@ -189,7 +194,7 @@ RECIPES = [row["recipe"] for row in csv.DictReader((DOCS / "recipes.csv").open(e
 
 def warnings_of(texts, caplog) -> list[str]:
     caplog.clear()
-    clean_reviews(pl.DataFrame({"text": texts, "label": [""] * len(texts)}))
+    clean_reviews(pl.DataFrame({"row": range(len(texts)), "text": texts, "label": ""}))
     return [record.message for record in caplog.records if record.levelname == "WARNING"]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from homogenization.corpus.cleaning import clean_reviews
 from homogenization.corpus.local_files import is_local
-from homogenization.corpus.reading import label_texts, load_as_written, read_reviews
+from homogenization.corpus.reading import kept_columns, label_texts, load_as_written, read_reviews
 from homogenization.corpus.sampling import sample_reviews
 from homogenization.run.errors import HomogenizationError
 
@@ -49,6 +49,43 @@ def test_a_corpus_without_labels_has_empty_ones(tmp_path):
     raw = read_reviews(write(tmp_path / "r.jsonl", ROWS), "text", None)
     assert raw["label"].to_list() == [""] * 6
     assert len(sample_reviews(clean_reviews(raw), seed=0, start=0, stop=6, balance=False)) == 6
+
+
+FURTHER = [
+    {"text": f"Review {n} is fine.", "id": 100 + n, "row": f"r{n}", "note": "x" * (201 if n == 3 else 3), "tags": [n]}
+    for n in range(6)
+]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(
+    ("keep", "names"),
+    [
+        (None, ["id", "row_of_source"]),  # `note` has a long cell
+        (["note", "id"], ["note", "id"]),
+        ([], []),
+    ],
+)
+def test_further_columns_stand_beside_the_reviews_that_are_left(tmp_path, ending, keep, names):
+    rows = FURTHER if ending != "csv" else [dict(list(row.items())[:-1]) for row in FURTHER]  # without lists
+    path = write(tmp_path / f"r.{ending}", [*rows, rows[0] | {"id": 7}])
+    clean = clean_reviews(read_reviews(path, "text", None))
+    kept = kept_columns(clean, path, keep, without=("text", None))
+    assert kept.columns == ["review_id", "row", *names]
+    texts = clean.join(kept, on=("review_id", "row"))
+    assert len(texts) == 6
+    for row in texts.iter_rows(named=True):
+        given = next(one for one in FURTHER if one["text"] == row["text"])  # the first of both of one text
+        assert {name: str(row[name]) for name in names} == {
+            name: str(given[name.removesuffix("_of_source")]) for name in names
+        }
+
+
+def test_a_further_column_that_a_source_lacks_names_those_that_exist(tmp_path):
+    path = write(tmp_path / "r.jsonl", FURTHER)
+    clean = clean_reviews(read_reviews(path, "text", None))
+    with pytest.raises(HomogenizationError, match=r"keep_columns 'ids' is no column .*did you mean 'id'"):
+        kept_columns(clean, path, ["ids"])
 
 
 def test_a_missing_column_names_those_that_exist(tmp_path):
@@ -95,7 +132,7 @@ def write(path, rows, newline="\n", bom=""):
     elif path.suffix == ".csv":
         with path.open("w", encoding="utf-8", newline="") as file:
             file.write(bom)
-            out = csv.DictWriter(file, ["text", "label"], lineterminator=newline)
+            out = csv.DictWriter(file, list(rows[0]), lineterminator=newline)
             out.writeheader()
             out.writerows(rows)
     else:

@@ -232,6 +232,7 @@ def test_what_cleaning_left_out_is_said(studies, tmp_path):
     made = studies["no controls"]
     shown = first_page_parameters(made.study) | {"template": TEMPLATE}
     raw = pl.DataFrame({"text": [f"Text {number}." for number in range(13)] + ["Text 1."] * 7, "label": ["a"] * 20})
+    raw = raw.with_row_index("row")
     for name, rows in (("some", raw), ("none", raw[:13])):
         paths = {of: str(tmp_path / f"{name}.{of}.parquet") for of in ("raw", "clean")}
         write_table(rows, paths["raw"])

@@ -11,7 +11,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.names.consequences import PERTURBATIONS
 from homogenization.run.sections import (
-    ExpandedPath,
+    InputPath,
     Section,
     names_of,
     one_of,
@@ -31,7 +31,7 @@ def _with_the_original(why: str) -> Any:
 _STRING = {"type": "string"}
 # one file may stand without a list
 ClaimsFiles = Annotated[
-    list[ExpandedPath] | None,
+    list[InputPath] | None,
     BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
     AfterValidator(readable(load_all_claims)),
     WithJsonSchema({"anyOf": [_STRING, {"type": "array", "items": _STRING}, {"type": "null"}]}),
@@ -45,7 +45,7 @@ class Audit(Section):
     """Changed sentences of each variant on the sheet that `snakemake audit` writes."""
     variants: list[str] | None = Field(None, min_length=1)
     """Variants by name; null: all but the original."""
-    ratings: list[ExpandedPath] = Field([])
+    ratings: list[InputPath] = Field([])
     """Filled sheets, one CSV file for each reader; without any, the texts are not audited."""
 
     _ratings = field_validator("ratings")(readable(readings))

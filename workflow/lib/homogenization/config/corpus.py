@@ -13,7 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.regular_files import kind_of_special, open_regular
-from homogenization.run.sections import ExpandedPath, Section, lies_here, readable, refused
+from homogenization.run.sections import InputPath, Section, lies_here, readable, refused
 
 _MOST_SHARDS = 10_000
 _ROWS = 1000  # rows that are looked at
@@ -24,7 +24,7 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 class Corpus(Section):
     """Which reviews are read, and how many of them."""
 
-    source: ExpandedPath
+    source: InputPath
     """Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub."""
     subset: str | None = None
     """Configuration name of a hub data set, where it has several."""
@@ -37,6 +37,9 @@ class Corpus(Section):
     label_column: str | None = "label"
     """Column to balance the sample over; null: no balancing. Where the key is left out, a local file without a column \
 `label` is not balanced."""
+    keep_columns: list[str] | None = None
+    """Further columns of the source, such as an id or a category, for `corpus/columns.parquet`, `results.texts` and \
+the page of one text; null: of a local file, all whose cells are numbers, truth values, dates or short texts."""
     n_reviews: int = Field(ge=2, le=10_000_000)
     """Reviews in the sample. The sample is nested: raising it adds shards."""
     shard_size: int = Field(50, ge=2, le=10_000_000)
@@ -118,8 +121,8 @@ def _check_columns(corpus: Corpus) -> None:
     columns = _columns(Path(corpus.source).expanduser())
     if columns is not None and not columns:
         raise HomogenizationError(f"{corpus.source} holds no rows. Give a source with reviews.")
-    for key in ("text_column", "label_column"):
-        column = getattr(corpus, key)
+    asked = [(key, getattr(corpus, key)) for key in ("text_column", "label_column")]
+    for key, column in [*asked, *(("keep_columns", column) for column in corpus.keep_columns or ())]:
         if columns and column is not None and column not in columns:
             message = missing_column(key, column, corpus.source, columns)
             raise HomogenizationError(message.removeprefix("corpus: "))

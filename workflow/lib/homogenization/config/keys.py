@@ -65,7 +65,7 @@ class Keys(Section):
     keyphrases: AnyKeyphrases = CountedKeyphrases()
     rewriting: Rewriting = Rewriting()
     variants: dict[Name, AnyVariant] = Field(DEFAULT_VARIANTS, validate_default=True)
-    """Variants by name; `original` is one of them."""
+    """Variants by name. Where none is called `original`, they are added to the defaults."""
     similarity: Similarity = Field({}, validate_default=True)
     fluency: Fluency | None = None
     """How well the texts read; null: not computed."""
@@ -92,11 +92,11 @@ class Keys(Section):
     """What is done to the attention of models; null: nothing."""
     consequences: Consequences | None = None
     """What homogenization costs, untouched and under interventions; null: not computed."""
-    examples: Examples | None = None
+    examples: Examples | None = Examples()
     """Reviews that are shown token by token; null: none."""
     sensitivity: Sensitivity | None = Sensitivity()
     """What the metrics answer to; null: left out."""
-    claims: ClaimsFiles = Field(["config/claims.yaml"])
+    claims: ClaimsFiles = Field(["config/claims.yaml"], validate_default=True)
     """File of claims to judge, or several files; null: none."""
     figures: Figures = Figures()
     pilot: int | None = Field(None, ge=4)

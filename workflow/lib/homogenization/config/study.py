@@ -16,7 +16,7 @@ from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.reading import Reading
 from homogenization.config.renamed import with_current_names
-from homogenization.config.texts import ConstructionVariant, WrittenVariant
+from homogenization.config.texts import ConstructionVariant, WrittenVariant, with_default_variants
 from homogenization.config.training import Run, arms_of, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.catalogue import made_measures
@@ -495,10 +495,9 @@ def load_study(
         if unprintable := [text for text in _texts({key: value}) if _CONTROL.search(text)]:
             raise HomogenizationError(f"{source}: {key!r}: {unprintable[0]!r} holds control characters; leave them out")
     found: list[str] = []
-    sections = {
-        key: without_nulls(value) if key in ("models", "variants", "writers") else value
-        for key, value in with_current_names(raw, found).items()
-    }
+    sections = dict(with_current_names(raw, found))
+    for key in {"models", "variants", "writers"} & sections.keys():
+        sections[key] = without_nulls(with_default_variants(sections[key]) if key == "variants" else sections[key])
     if beforehand and isinstance(sections.get("corpus"), dict):
         sections["corpus"] = {"label_column": beforehand["label_column"]} | sections["corpus"]
     context = {"in_job": in_job, "carried": None if beforehand is None else beforehand.get("carried", {})}
@@ -534,5 +533,5 @@ def _names(sections: Mapping[str, Any]) -> dict[str, list[str]]:
     trained = any({"tuned", "trained"} & set(of_model) for of_model in weights if isinstance(of_model, dict))
     names = {key: list(entries) for key, entries in given.items() if not (trained and key == "models")}
     if "variants" in names and ORIGINAL not in names["variants"]:
-        names["variants"].append(ORIGINAL)  # that it is missing is the mistake, not that it is named
+        names["variants"].append(ORIGINAL)  # that it is set to null is the mistake, not that it is named
     return names

@@ -13,6 +13,7 @@ from homogenization.names.variants import (
     CONSTRUCTION_POSITIONS,
     CONSTRUCTIONS,
     KEEPING_WORDS,
+    ORIGINAL,
     RULE_POSITIONS,
     SIDES,
 )
@@ -27,6 +28,11 @@ DEFAULT_VARIANTS = {
     "front-inward": {"rewriter": "rules", "position": "inward", "like": "front"},
 }
 DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
+
+
+def with_default_variants(given: Any) -> Any:
+    """`given` and the defaults, where it is a mapping that does not name the original; another value as it is."""
+    return DEFAULT_VARIANTS | given if isinstance(given, dict) and ORIGINAL not in given else given
 
 
 def _asked(discriminator: str, by_itself: str | None, *others: type[Option]) -> Callable[[Any], Any]:

@@ -8,7 +8,7 @@ from homogenization.config.models import RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.models.dtypes import Dtype
 from homogenization.run.secrets import secrets_of
-from homogenization.run.sections import ExpandedPath, Option, readable, without_nulls
+from homogenization.run.sections import InputPath, Option, readable, without_nulls
 from homogenization.writers.prompts import load_prompt
 
 
@@ -130,4 +130,4 @@ def _without_llamacpp(given: Any) -> Any:
 AnyWriter = Annotated[LocalWriter | EndpointWriter, Field(discriminator="backend"), BeforeValidator(_without_llamacpp)]
 
 
-Prompt = Annotated[ExpandedPath, AfterValidator(readable(load_prompt))]
+Prompt = Annotated[InputPath, AfterValidator(readable(load_prompt))]

@@ -69,11 +69,11 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
     """Clean the reviews and drop empty ones, unlabelled ones and exact duplicates; warn of texts that are not English.
 
     Args:
-        raw: Columns text and label (String), as `read_reviews` gives them.
+        raw: Columns row (Int64), text and label (String), as `read_reviews` gives them.
 
     Returns:
-        Columns review_id, text, label, n_words (Int64), sorted by review_id, so the order of `raw` does not matter.
-        Duplicates with different labels keep the alphabetically first label.
+        Columns review_id, row, text, label, n_words (Int64), sorted by review_id, so the order of `raw` does not
+        matter. Of duplicates, the alphabetically first label stays, and its first row.
 
     Raises:
         HomogenizationError: no review is left.
@@ -82,11 +82,12 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
     texts = [clean_text(text) for text in labelled["text"]]
     worded = labelled.select(
         pl.Series("review_id", [review_id(text) for text in texts], pl.String),
+        "row",
         pl.Series("text", texts, pl.String),
         "label",
         pl.Series("n_words", [len(word_spans(text)) for text in texts], pl.Int64),
     ).filter(pl.col("n_words") > 0)
-    clean = worded.sort("review_id", "label").unique("text", keep="first", maintain_order=True)
+    clean = worded.sort("review_id", "label", "row").unique("text", keep="first", maintain_order=True)
     left_out = {
         "without text": raw["text"].null_count(),
         "without a label": raw.drop_nulls("text")["label"].null_count(),

@@ -16,6 +16,7 @@ from homogenization.run.secrets import first_line
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")  # a whole number, as a column of floats writes it
 _NO_LABEL = "-1"
+LONGEST_KEPT = 200  # characters of a cell of a column that is kept by itself
 
 
 def read_reviews(
@@ -45,10 +46,7 @@ def read_reviews(
         HomogenizationError: the source can't be read, is empty, or lacks a column.
     """
     asked = {key: column for key, column in (("text_column", text_column), ("label_column", label_column)) if column}
-    if is_local(source):
-        columns, values = _local_values(source, asked.values(), split)
-    else:
-        columns, values = _hub_values(source, subset, revision, split, list(asked.values()))
+    columns, values = _values(source, list(asked.values()), subset, revision, split)
     if not columns or not all(map(len, values.values())):
         raise HomogenizationError(f"corpus: {source} holds no rows. Give a source with reviews.")
     for key, column in asked.items():
@@ -69,6 +67,68 @@ def read_reviews(
         {"row": range(len(texts)), "text": texts, "label": labels},
         schema={"row": pl.Int64, "text": pl.String, "label": pl.String},
     )
+
+
+def kept_columns(
+    clean: pl.DataFrame,
+    source: str,
+    keep: Sequence[str] | None,
+    *,
+    without: Sequence[str | None] = (),
+    subset: str | None = None,
+    revision: str | None = None,
+    split: str = "train",
+) -> pl.DataFrame:
+    """Further columns of the source for the reviews in `clean`, such as an id or a category.
+
+    Args:
+        clean: columns review_id and row, as `clean_reviews` gives them.
+        source: hub id or path of a local file, as for `read_reviews`.
+        keep: names of columns of the source; None for all columns of a local file whose cells are numbers, truth
+            values, dates or texts of at most `LONGEST_KEPT` characters, and for none of a data set of the hub.
+        without: columns that None leaves out.
+        subset: see `read_reviews`, also the next two.
+        revision: see there.
+        split: see there.
+
+    Returns:
+        review_id, row (Int64, from 0 in the source) and the columns. A column with one of these two names has
+        `_of_source` behind its name. Values of several types are text.
+
+    Raises:
+        HomogenizationError: the source can't be read or lacks a column.
+    """
+    if keep is None and is_local(source):
+        keep, small = [name for name in _local_values(source, (), split)[0] if name not in without], True
+    else:
+        keep, small = keep or (), False
+    columns, values = _values(source, keep, subset, revision, split) if keep else ([], {})
+    if missing := [column for column in keep if column not in columns]:
+        raise HomogenizationError(missing_column("keep_columns", missing[0], source, columns))
+    read = {name: series for name in keep if _is_small(series := _series(values[name])) or not small}
+    own = clean.select("review_id", "row")
+    there = pl.DataFrame({f"{name}_of_source" if name in own.columns else name: of for name, of in read.items()})
+    return own.hstack(there[own["row"].to_list()] if read else [])
+
+
+def _series(cells: Sequence[Any]) -> pl.Series:
+    types = {type(cell) for cell in cells if cell is not None}
+    mixed = len(types) > 1 and not types <= {int, float}
+    return pl.Series([None if cell is None else str(cell) for cell in cells] if mixed else cells, strict=False)
+
+
+def _is_small(cells: pl.Series) -> bool:
+    longest = cells.str.len_chars().max() if cells.dtype == pl.String else 0
+    return not cells.dtype.is_nested() and (longest or 0) <= LONGEST_KEPT
+
+
+def _values(
+    source: str, columns: Sequence[str], subset: str | None, revision: str | None, split: str
+) -> tuple[list[str], dict[str, list[Any]]]:
+    """All columns of a source, and the values of some of them."""
+    if is_local(source):
+        return _local_values(source, columns, split)
+    return _hub_values(source, subset, revision, split, columns)
 
 
 def label_texts(values: Sequence[Any]) -> list[str | None]:

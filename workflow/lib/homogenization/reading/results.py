@@ -22,6 +22,7 @@ from homogenization.variants.schemas import PLACEMENT
 #: A row for each review and variant, the original first; a review that was not rewritten in a variant has none there.
 TEXTS_SCHEMA = {
     **columns("variant", "review_id", "shard"),
+    "row": pl.Int64,  #: of the source, from 0; null in results of an earlier version
     "label": pl.String,  #: of the review; null without `corpus.label_column`
     "original": pl.String,  #: text of the review
     "text": pl.String,  #: text of the variant
@@ -31,6 +32,7 @@ TEXTS_SCHEMA = {
     "accepted": pl.Boolean,  #: whether the text is similar enough to the original; null for the original
 }
 _ROWS = {"verdicts.csv": "A row for each claim."}  # of tables without a schema
+_OF_SOURCE = "_of_source"  # behind the name of a column of the source that is also one of these tables
 _TEXTS, _VERDICTS = "texts", "verdicts"
 _VERDICT = "verdict in this model, estimate, interval, share of depth, reviews, corrected p; or `not tested`, and why"
 
@@ -109,7 +111,7 @@ class Results:
 
     @cached_property
     def texts(self) -> pl.DataFrame:
-        """The text of every variant with its original, label, placed key phrases and acceptance."""
+        """The text of every variant with its original, label, placed key phrases, acceptance and `keep_columns`."""
         texts = pl.concat(
             read_table(self.folder / f"variants/{variant}/{shard}.parquet").with_columns(shard=pl.lit(shard))
             for variant, shard in self._read.select("variant", "shard").unique(maintain_order=True).rows()
@@ -118,7 +120,9 @@ class Results:
         originals = texts.filter(pl.col("variant") == ORIGINAL).select("review_id", original="text")
         judged = self.table("similarity").select("variant", "review_id", "f1", "accepted")
         texts = texts.join(originals, on="review_id", how="left", maintain_order="left")
-        return texts.join(judged, on=("variant", "review_id"), how="left", maintain_order="left").select(*TEXTS_SCHEMA)
+        texts = texts.join(judged, on=("variant", "review_id"), how="left", maintain_order="left")
+        texts = texts.join(self._columns, on="review_id", how="left", maintain_order="left", suffix=_OF_SOURCE)
+        return texts.select(*TEXTS_SCHEMA, pl.exclude(*TEXTS_SCHEMA))
 
     def describe(self, name: str) -> pl.DataFrame:
         """What the columns of a table, or of `texts`, mean: `column`, `type` and `meaning`.
@@ -194,8 +198,9 @@ class Results:
             point: see there.
 
         Returns:
-            `model`, `review_id`, `value`, `value_minus`, `difference`, `text`, `text_minus`, the largest difference of
-            a model first, whatever its sign. Reviews that are accepted in one of the variants alone have no row.
+            `model`, `review_id`, `value`, `value_minus`, `difference`, `text`, `text_minus`, `row` and the columns of
+            the source that are kept, the largest difference of a model first, whatever its sign. Reviews that are
+            accepted in one of the variants alone have no row.
 
         Raises:
             HomogenizationError: as `curve`, or the study has no such variant.
@@ -213,7 +218,8 @@ class Results:
         both = one.join(other, on=("model", "review_id"), suffix="_minus")
         both = both.with_columns(difference=pl.col("value") - pl.col("value_minus"))
         columns_shown = ("model", "review_id", "value", "value_minus", "difference", "text", "text_minus")
-        return both.select(columns_shown).sort("model", -pl.col("difference").abs(), "review_id")
+        both = both.select(columns_shown).sort("model", -pl.col("difference").abs(), "review_id")
+        return both.join(self._columns, on="review_id", how="left", maintain_order="left", suffix=_OF_SOURCE)
 
     def _only(self, table: str, metric: str, point: str, view: str | None) -> pl.DataFrame:
         """The rows of one metric, point and view: different ones are not to be mixed."""
@@ -239,6 +245,12 @@ class Results:
     def citation(self) -> str:
         """The study in a line to cite: version and commit of the code, hash, folder, reviews, confidence."""
         return citation(self.folder, self._read)
+
+    @cached_property
+    def _columns(self) -> pl.DataFrame:
+        """`review_id`, `row` and further columns of the source; without rows in results of an earlier version."""
+        path = self.folder / "corpus/columns.parquet"
+        return read_table(path) if path.exists() else pl.DataFrame(schema={"review_id": pl.String, "row": pl.Int64})
 
     @cached_property
     def _read(self) -> pl.DataFrame:

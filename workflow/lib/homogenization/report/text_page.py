@@ -32,7 +32,7 @@ _STEPS = 255
 
 def make(inputs: Mapping[str, Any], shown: Mapping[str, Any], template: str) -> str:
     """The page from the files of its tables, by name."""
-    tables = {name: read_table(inputs[name]) for name in ("texts", "tokens", "metrics", "similarity")}
+    tables = {name: read_table(inputs[name]) for name in ("texts", "tokens", "metrics", "similarity", "columns")}
     return text_page(tables, shown, template)
 
 
@@ -42,7 +42,7 @@ def text_page(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], temp
     Args:
         tables: `texts`, those of the model (`report.tokens.EXAMPLE_TEXTS_SCHEMA`); `tokens`, theirs at every layer
             (`EXAMPLE_TOKENS_SCHEMA`); `metrics`, from which the numbers of a text are; and `similarity`, which says
-            whether a text is accepted.
+            whether a text is accepted; `columns`, the row and further columns of the source (`kept_columns`).
         shown: `model`, `variants` and `contrast`: the label of the model, (name, label) of each variant with the
             original first, and what reviews were chosen by, in words.
         template: the template of the page.
@@ -68,13 +68,15 @@ def page_data(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any]) -> t
     named = [name for name in NUMBERS if name in set(here["metric"])]
     scores = tables["similarity"].select("variant", "review_id", pl.col("f1").fill_nan(None), "accepted")
     f1 = {row[:2]: row[2:] for row in scores.rows()}
+    kept = {row.pop("review_id"): row for row in tables["columns"].rows(named=True)}
     reviews: dict[str, Any] = {}
     packed = bytearray()
     for text in texts.iter_rows(named=True):
         key = text["variant"], text["review_id"]
         layers = tables["tokens"].filter(variant=key[0], review_id=key[1]).sort("layer")
         of_text = here.filter(variant=key[0], review_id=key[1]).sort("layer")
-        review = reviews.setdefault(key[1], {"id": key[1], "chosen": _chosen(text, shown["contrast"]), "texts": {}})
+        known = {"id": key[1], "chosen": _chosen(text, shown["contrast"]), "kept": _told(kept[key[1]])}
+        review = reviews.setdefault(key[1], known | {"texts": {}})
         score, accepted = f1.get(key, (None, True))
         review["texts"][key[0]] = {
             "n": text["n_tokens"],
@@ -100,6 +102,11 @@ def _chosen(text: Mapping[str, Any], contrast: str) -> str:
     if text["choice"] in (NAMED, FIRST):
         return {NAMED: "named in the configuration", FIRST: "among the first of the sample"}[text["choice"]]
     return f"{text['choice']} {contrast}: {significant(text['difference'])}"
+
+
+def _told(columns: Mapping[str, Any]) -> str:
+    """What the source says of a review: its row and the columns that are kept."""
+    return "; ".join(f"{name}: {value}" for name, value in columns.items() if value is not None)
 
 
 def _layer(row: Mapping[str, Any], packed: bytearray) -> dict[str, Any]:

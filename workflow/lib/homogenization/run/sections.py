@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
@@ -15,6 +16,7 @@ from homogenization.run.errors import HomogenizationError, nearest
 
 _Location = tuple[str | int, ...]
 _NO_MAPPING = ("model_type", "model_attributes_type", "dict_type")  # pydantic's names of errors
+_WORKFLOW = Path(__file__).parents[4]
 _LONGEST_NAME = 100  # characters: files bear the names of two entries, an ending and what marks an unfinished file
 _LONGEST_PART = 200  # bytes of a part of a path; file systems take 255
 
@@ -93,7 +95,14 @@ def readable(read: Callable[[Any], Any]) -> Callable[[Any, ValidationInfo], Any]
     return check
 
 
+def _placed(path: str) -> str:
+    """`path`, or the workflow's own file in `config/`, where the working directory has none of this name."""
+    own = _WORKFLOW / path
+    return str(own) if path.startswith("config/") and own.is_file() and not os.path.exists(path) else path
+
+
 ExpandedPath = Annotated[str, AfterValidator(expanded)]
+InputPath = Annotated[ExpandedPath, AfterValidator(_placed)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_LONGEST_NAME)]
 
 
