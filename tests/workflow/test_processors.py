@@ -43,6 +43,7 @@ def test_what_reaches_torch_runs_with_each_pair_and_what_does_not_once_with_each
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(CPUINFO.format(AVX512))
     monkeypatch.setattr(processors, "CPUINFO", cpuinfo)
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)  # which a machine may set for all of its processes
     kernels = "{'Zen': 'Haswell'}.get(name := os.environ.get('OPENBLAS_CORETYPE', 'SkylakeX'), name)"
     in_force = f"import os; print({kernels}, os.environ.get('ATEN_CPU_CAPABILITY', 'avx512'))"
     monkeypatch.setattr(processors, "_IN_FORCE", in_force)
