@@ -181,7 +181,7 @@ def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
         ("workflow/report/pages/texts.jinja", "<main>", "<main >", {"make_text_page": 1}),
         ("workflow/report/answers/peaks.jinja", "{#", "Edited. {#", EXTREMA | {"judge_claims": 1}),
         ("workflow/report/answers/causes.jinja", "{#", "Edited. {#", {"describe_causes": 1}),
-        ("workflow/report/answers/claims.jinja", "{#", "Edited. {#", {"judge_claims": 1}),
+        ("workflow/report/answers/models.jinja", "{#", "Edited. {#", {"make_first_page": 1}),
     ],
 )
 def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expected):

@@ -59,6 +59,7 @@ rule make_first_page:
     params:
         **first_page_parameters(STUDY),
         template=template("pages/first_page.jinja"),
+        words=template("answers/models.jinja"),
         code=code("make_page", "report.first_page"),
         module="report.first_page",
     script:

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from conftest import ROOT
-from homogenization.claims.answers import answers_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import in_words, verdicts_table
 from homogenization.config.claims import load_claims
@@ -35,7 +34,6 @@ from library.statistics.shared import (
     noise,
     run_tabulate,
     similarity_rows,
-    words_of,
 )
 
 FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
@@ -355,21 +353,17 @@ class TestTables:
             tmp_path,
             "claims.judgement",
             paths,
-            [tmp_path / f"{name}.csv" for name in ("claims", "verdicts", "answers")],
+            [tmp_path / f"{name}.csv" for name in ("claims", "verdicts")],
             claims=claims,
             models=["a", "b"],
             variants=evidence.variants,
-            controls={},
             n_reviews=N_REVIEWS,
             min_reviews=MIN_REVIEWS,
             resampling={"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN},
-            words=words_of("claims"),
         )
         expected = judged(claims, evidence, ["a", "b"])
         assert expected.filter(claim="lead")["verdict"][0] == (SUPPORTED if apart else NOT_TESTED)
         assert pl.read_csv(tmp_path / "claims.csv", schema_overrides=CLAIMS_SCHEMA).equals(expected)
         verdicts = pl.read_csv(tmp_path / "verdicts.csv", infer_schema=False)
         assert verdicts.equals(verdicts_table(expected, ["a", "b"]))
-        answers = pl.read_csv(tmp_path / "answers.csv")
-        assert answers.equals(answers_table(expected, ["a", "b"], {}, words_of("claims")))
         assert "lead" in (tmp_path / "log").read_text()

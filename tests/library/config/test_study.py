@@ -68,13 +68,13 @@ def test_six_lines_are_a_study(tmp_path):
     assert study.corpus.label_column is None
     assert (study.similarity.layer, study.similarity.threshold) == (3, 0.9)
     assert study.similarity.encoder.params() == study.models["minilm"].weights.params()
-    assert study.controls == study.controls_at_an_edge == {"front": {"edge": "front-inward"}}
+    assert study.controls == {"front": {"edge": "front-inward"}}
     end = {"rewriter": "rules", "position": "end"}
     assert load_study(six | {"variants": {"end": end}}).rewritten == ["front", "front-inward", "end"]
     assert load_study(six | {"variants": {"end": end, "front-inward": None}}).rewritten == ["front", "end"]
     assert (study.example_models, load_study(six | {"examples": None}).example_models) == (["minilm"], [])
     bare = load_study(six | {"variants": SMALL["variants"]})
-    assert (bare.controls, bare.controls_at_an_edge) == ({}, {"front": {}})
+    assert bare.controls == {}
     assert study.contrasted == [("front", "original"), ("front-inward", "original"), ("front", "front-inward")]
 
 

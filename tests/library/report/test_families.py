@@ -6,12 +6,13 @@ import polars as pl
 import pytest
 
 from conftest import ROOT
-from homogenization.claims.findings import ATTENTION
+from homogenization.claims.findings import ATTENTION, Finding
 from homogenization.claims.verdicts import verdicts_table
 from homogenization.figures.claims import _cell
-from homogenization.names.numbers import share_of_range, signed, significant
+from homogenization.names.numbers import share_of_range, significant
+from homogenization.names.prose import write
 from homogenization.report.first_page import first_page
-from homogenization.report.questions import questions_of
+from homogenization.report.questions import moves_of, questions_of
 from homogenization.statistics.blocks import peaks_table
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
@@ -112,25 +113,72 @@ def page(claims=None):
     tables["claims"] = tables["claims"] if claims is None else claims
     template = (ROOT / "workflow/report/pages/first_page.jinja").read_text("utf-8")
     pairs = {"models": [(name, name) for name in MODELS], "variants": [(name, name) for name in VARIANTS]}
-    return first_page(tables, **pairs, written=(), controls=CONTROLS, n_texts=60, min_texts=6, template=template)
+    shown = {"written": (), "controls": CONTROLS, "n_texts": 60, "min_texts": 6, "words": words_of("models")}
+    return first_page(tables, **pairs, **shown, template=template)
 
 
 @pytest.mark.parametrize("judged", [True, False])
-def test_a_share_of_the_first_page_stands_beside_its_range_and_has_the_sign_that_the_legend_says(judged):
+def test_a_share_of_the_first_page_has_no_sign_and_stands_beside_its_range_and_its_side(judged):
     """By claims, and by the tables where there are none."""
     claims = TABLES["claims"] if judged else TABLES["claims"].clear()
     questions = questions_of(TABLES | {"claims": claims}, MODELS, VARIANTS, CONTROLS)
-    shares = [(question, cell) for question in questions for cell in question.cells.values() if cell.rises]
+    shares = [(question, cell) for question in questions for cell in question.cells.values() if cell.is_share]
     assert len(shares) > 20
     for question, cell in shares:
-        assert cell.number == signed(share_of_range(cell.size, cell.depth_range))
-        assert cell.rises == ("more attention" if question.topic.what == ATTENTION else "more alike")
-        if cell.said in ("more alike", "less alike", "more", "less"):
-            assert (cell.size > 0) == cell.said.startswith("more"), question.topic
-    legend = " ".join(page(claims).split())
-    assert "with the range that it is of; + is more alike" in legend
-    assert "more alike, or, where a row is not about likeness, more attention" in legend
-    assert len(re.findall(r"\d % of [\d.]+", legend)) == len(shares)
+        share = share_of_range(abs(cell.size), cell.depth_range)
+        side = ("more" if cell.size > 0 else "less") + ("" if question.topic.what == ATTENTION else " alike")
+        assert cell.number == (f"by {share}" if cell.said == side else f"{share} {side}"), question.topic
+        assert (cell.said == side) == (cell.verdict in ("supported", "contradicted"))
+    whole = " ".join(page(claims).split())
+    assert len(re.findall(r"\d % of [\d.]+", whole)) == len(shares)
+
+
+def test_a_sentence_for_each_model_says_what_its_cells_say():
+    said = re.findall(r"<p><strong>([^<]*)\.</strong> ([^<]*)</p>", " ".join(page().split()))
+    assert {name for names, _ in said for name in re.split(r", | and ", names)} >= {*MODELS}
+    for model in MODELS:
+        depth, moves = moves_of(questions_of(TABLES, MODELS, VARIANTS, CONTROLS), model)
+        (words,) = (words for names, words in said if model in re.split(r", | and ", names))
+        assert (f"Tokens grow {depth.said} with depth." in words) == (depth.said in SIDES)
+        assert [variant for variant, *_ in moves] == ["front", "end"]
+
+
+SIDES = ("more alike", "less alike")
+SAID = (*SIDES, "negligible", "undecided")
+
+
+def moved(said, role, share=0.02):
+    """A finding on the rank of a variant that says so."""
+    towards = {"more alike": -1, "less alike": 1}.get(said, 1)
+    verdict = said if said in ("negligible", "undecided") else "supported"
+    known = {"metric": "normalized_effective_rank", "view": "raw", "variant": "front", "minus": role}
+    sizes = {"estimate": towards * share / 2, "relative_effect": towards * share, "depth_range": 0.5}
+    return Finding(verdict, "contrast", **known, **sizes, role=role)
+
+
+@pytest.mark.parametrize("depth", [None, *SAID])
+@pytest.mark.parametrize("plain", SAID)
+@pytest.mark.parametrize("beside", [None, *SAID])
+@pytest.mark.parametrize("role", ["edge", "side", "rewriting"])
+def test_the_sentence_of_every_combination_of_verdicts_contradicts_none(depth, plain, beside, role):
+    other = beside and moved(beside, role, 0.06)
+    of_depth = depth and moved(depth, "original")
+    said = write(words_of("models"), depth=of_depth, moves=[("front", moved(plain, "original"), other)])
+    *first, last = re.findall(r"[A-Z][^.]*\.", said)
+    assert len(first) == (depth is not None)
+    assert "  " not in said
+    for clause, verdict in (("".join(first), depth), (last.split(";")[0].split(", ")[0], plain)):
+        assert [side for side in SIDES if side in clause.replace("more or less", "")] == [verdict] * (verdict in SIDES)
+        assert ("undecided" in clause) == (verdict == "undecided")
+    assert ("nothing that was tested" in last) == (beside is None and plain in SIDES)
+    relation = {True: "more so than", False: "but less so than"}[beside == plain]
+    if plain in SIDES and beside in SIDES:
+        assert relation in last
+        assert ("takes back 75 %" in last) == (beside != plain)  # .06 of .06 and the .02 that are left
+    elif beside in SIDES:
+        assert last.endswith(f"tokens are {beside}.")
+    assert ("no difference that matters" in last) == ("negligible" in (plain, beside))
+    assert ("undecided" in last) == ("undecided" in (plain, beside))
 
 
 def test_fragile_is_said_to_be_what_it_is():

@@ -17,10 +17,12 @@ from homogenization.config.presentation import first_page_parameters
 from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.report.first_page import first_page, make
 from homogenization.run.parquet import write_table
+from library.statistics.shared import words_of
 from script import run_script
 from studies import N_TEXTS, OWN, changed_attention, make_study
 
 TEMPLATE = (ROOT / "workflow/report/pages/first_page.jinja").read_text("utf-8")
+WORDS = words_of("models")
 TINY = OWN["models"]["tiny"]
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
 ARMS = {
@@ -71,7 +73,7 @@ def pages(studies, tmp_path_factory):
     """The page of each kind as a file."""
     folder = tmp_path_factory.mktemp("pages")
     for kind, made in studies.items():
-        page = first_page(made.tables, **first_page_parameters(made.study), template=TEMPLATE)
+        page = first_page(made.tables, **first_page_parameters(made.study), template=TEMPLATE, words=WORDS)
         (folder / f"{kind}.html").write_text(page, encoding="utf-8")
     return folder
 
@@ -141,7 +143,7 @@ def test_the_page_of_every_kind_of_study_fits_the_window_and_says_what_the_study
     assert browser.execute_script(cut) == 0
     assert browser.find_element(By.CSS_SELECTOR, "#first-page figure svg").rect["width"] > 200
     first = browser.find_element(By.CSS_SELECTOR, "#first-page tbody td")
-    assert first.rect["y"] < 300, "the first answer is on the first screen"
+    assert first.rect["y"] < 400, "the first answer is on the first screen"
     assert questions["Do tokens grow more alike with depth?"]
     assert kinds_of_requests(browser) <= {"file", "data"}
     assert severe(browser) == []
@@ -151,7 +153,7 @@ def test_the_page_of_every_kind_of_study_fits_the_window_and_says_what_the_study
 def test_a_cell_is_a_verdict_and_one_size_in_seven_words(kind, read):
     pattern = (
         r"[✓✗≈?] (more alike|less alike|more|less|yes|no|negligible|undecided)"
-        r"\s+[+−]?[\d.e−]+( % of [\d.e−]+)?,\s+(n \d+|\d+ seeds?)"
+        r"\s+(by |[+−])?[\d.e−]+( % of [\d.e−]+)?( (more|less)( alike)?)?,\s+(n \d+|\d+ seeds?)"
         r"(\s+(fragile|unbalanced|mixed)( · (fragile|unbalanced|mixed))*)?"
     )
     for question, cells in read(kind).items():
@@ -184,13 +186,15 @@ def test_every_cell_has_the_number_and_the_verdict_of_its_claim(read, studies):
     for question, (claim, towards) in CLAIMS.items():
         for label, cell in found[question].items():
             (row,) = made.tables["claims"].filter(claim=claim, model=labels[label]).iter_rows(named=True)
-            size = row["estimate"] if "depth" in question else row["relative_effect"] * towards
+            size = row["estimate"] if "depth" in question else abs(row["relative_effect"])
             number = significant(size, 2) if "depth" in question else share_of_range(size, row["depth_range"])
-            assert f"{'+' if size > 0 else ''}{number}, n {row['n_reviews']}" in cell.replace("\n", " "), question
             more, less = ("more", "less") if "attention" in question else ("more alike", "less alike")
-            decided = more if row["estimate"] * towards > 0 else less
-            said = decided if row["verdict"] in ("supported", "contradicted") else row["verdict"]
-            assert re.fullmatch(rf"\S {said}", re.split(r"\s(?=[+−\d])", cell)[0]), (question, cell)
+            side = more if row["estimate"] * towards > 0 else less
+            said = side if row["verdict"] in ("supported", "contradicted") else row["verdict"]
+            sized = f"by {number}" if said == side else f"{number} {side}"
+            sized = signed(number) if "depth" in question else sized
+            assert f"{sized}, n {row['n_reviews']}" in cell.replace("\n", " "), (question, cell)
+            assert re.fullmatch(rf"\S {said}", re.split(r"\s(?=[+−\d]|by )", cell)[0]), (question, cell)
             assert ("fragile" in cell) == row["fragile"]
             verdicts.add(said)
     assert {"more alike", "less alike", "undecided"} <= verdicts
@@ -209,11 +213,11 @@ def test_without_claims_every_cell_has_the_number_of_its_contrast_at_the_output(
     for question, (variant, minus) in pairs.items():
         for label, cell in questions[question].items():
             (row,) = contrasts.filter(model=labels[label], variant=variant, minus=minus).iter_rows(named=True)
-            size = -row["mean"] / row["depth_range"]
-            number = signed(share_of_range(size, row["depth_range"]))
-            assert f"{number}, n {row['n_reviews']}" in cell.replace("\n", " ")
-            said = {"higher": "less alike", "lower": "more alike"}.get(row["verdict"], row["verdict"])
-            assert said in cell
+            number = share_of_range(abs(row["mean"] / row["depth_range"]), row["depth_range"])
+            side = "more alike" if row["mean"] < 0 else "less alike"
+            sized = f"by {number}" if row["verdict"] in ("higher", "lower") else f"{number} {side}"
+            assert f"{sized}, n {row['n_reviews']}" in cell.replace("\n", " ")
+            assert (side if row["verdict"] in ("higher", "lower") else row["verdict"]) in cell
 
 
 def test_a_written_variant_beside_the_rule_is_the_difference_of_their_contrasts(studies):
@@ -230,7 +234,7 @@ def test_a_written_variant_beside_the_rule_is_the_difference_of_their_contrasts(
 
 def test_what_cleaning_left_out_is_said(studies, tmp_path):
     made = studies["no controls"]
-    shown = first_page_parameters(made.study) | {"template": TEMPLATE}
+    shown = first_page_parameters(made.study) | {"template": TEMPLATE, "words": WORDS}
     raw = pl.DataFrame({"text": [f"Text {number}." for number in range(13)] + ["Text 1."] * 7, "label": ["a"] * 20})
     raw = raw.with_row_index("row")
     for name, rows in (("some", raw), ("none", raw[:13])):
@@ -254,7 +258,7 @@ def test_a_claim_of_any_statistic_makes_a_page(statistic, studies):
     claim |= {"since": "input"} if statistic == "net_change" else {}
     claim |= {"variant": "front", "minus": "front-inward"} if statistic == "contrast" else {}
     tables = made.tables | {"claims": example_table(CLAIMS_SCHEMA, **{name: [value] for name, value in claim.items()})}
-    page = first_page(tables, **first_page_parameters(made.study), template=TEMPLATE)
+    page = first_page(tables, **first_page_parameters(made.study), template=TEMPLATE, words=WORDS)
     stated = statistic in ("intervention", "consequence", "arms")
     assert ("It is so" in page) == stated
     assert bool(re.search(r">\+0\.25,</span> <span>n 12<", page)) == (

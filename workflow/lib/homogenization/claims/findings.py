@@ -126,25 +126,39 @@ class Finding:
         return _ROLES.index(self.role) if self.role in _ROLES else len(_ROLES)
 
     @property
-    def rises(self) -> str:
-        """What a share of depth above 0 means: `more alike`, `more attention` or `a larger number`; "" without one."""
-        if self.said == NOT_TESTED or self.statistic in OVER_DEPTH or not isfinite(self.relative_effect):
+    def is_share(self) -> bool:
+        """Whether its number is a share of what depth does, and not the estimate."""
+        return self.said != NOT_TESTED and self.statistic not in OVER_DEPTH and isfinite(self.relative_effect)
+
+    @property
+    def side(self) -> str:
+        """The side that a share of depth is on, whatever its verdict: `more alike`, say; "" of any other number."""
+        if not self.is_share or not (self._direction or self.metric in ATTENTION_METRICS):
             return ""
-        return MORE if self._direction else "more attention" if self.metric in ATTENTION_METRICS else "a larger number"
+        return self.towards if self._direction else "more" if self.relative_effect > 0 else "less"
 
     @property
     def size(self) -> float:
-        """The one number: a share of what depth does, above 0 where it is what `rises` says, or the estimate."""
+        """The one number: a share of what depth does, above 0 where tokens are more alike, or the estimate."""
         if self.said == NOT_TESTED:
             return nan
-        return (self._direction or 1) * self.relative_effect if self.rises else self.estimate
+        return (self._direction or 1) * self.relative_effect if self.is_share else self.estimate
+
+    @property
+    def sized(self) -> str:
+        """The size with its side, `0.4 % of 0.52 more alike`; a number without a side has the sign of the metric."""
+        if not isfinite(self.size):
+            return ""
+        if not self.is_share:
+            return signed(significant(self.size, 2))
+        if not self.side:
+            return signed(share_of_range(self.size, self.depth_range))
+        return f"{share_of_range(abs(self.size), self.depth_range)} {self.side}"
 
     @property
     def number(self) -> str:
-        """The size in words: `+0.4 % of 0.52`, of depth, or `−0.31`; empty where there is none."""
-        if not isfinite(self.size):
-            return ""
-        return signed(share_of_range(self.size, self.depth_range) if self.rises else significant(self.size, 2))
+        """The same behind the verdict, which may say the side: `by 0.4 % of 0.52`."""
+        return f"by {self.sized.removesuffix(self.side).strip()}" if self.said == self.side else self.sized
 
     @property
     def counted(self) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.claims.answers import ANSWERS_SCHEMA, answers_table
 from homogenization.claims.evidence import SIZE, Evidence, Found
 from homogenization.claims.terms import Claim, UnavailableError
 from homogenization.claims.verdicts import criterion_in_words, verdicts_table
@@ -33,7 +32,7 @@ from homogenization.names.verdicts import (
 )
 from homogenization.statistics.estimates import INFLUENTIAL, margin_of, verdict
 from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
-from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
+from homogenization.tables.comparisons import too_few_accepted
 
 _OF_ALL_MODELS = ("arms", "similarity")  # statistics of several models, or of the texts alone
 _OF_SINGULAR_ANISOTROPY = "max_explainable_variance"  # the metric of which that of components is a part
@@ -105,7 +104,7 @@ CLAIMS_SCHEMA = {
     "published": pl.String,  #: the published number, as text
     "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
 }
-SCHEMAS = CLAIMS_SCHEMA, None, ANSWERS_SCHEMA  # `verdicts` has a column for each model
+SCHEMAS = CLAIMS_SCHEMA, None  # `verdicts` has a column for each model
 _CHECKED = {
     ROBUST: {True: "by the Hodges-Lehmann estimate", False: "by ranks"},
     KEPT: {
@@ -250,17 +249,11 @@ def _judged(
 def tabulate(
     claims: Sequence[Claim],
     models: Sequence[str],
-    controls: Mapping[str, Mapping[str, str]],
-    words: str,
     resampling: Mapping[str, Any],
     **given: Any,
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables `claims`, `verdicts` and `answers`; `given` are the other fields of `Evidence`."""
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `claims` and `verdicts`; `given` are the other fields of `Evidence`."""
     evidence = Evidence(resampling=Resampling(**resampling), **given)
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "p_max_t"))
-    compared = dict.fromkeys(claim["variant"] for claim in claims if claim["statistic"] == "contrast")
-    least = evidence.min_reviews
-    unchanged = unchanged_variants(evidence.similarity, list(compared), least)
-    answers = answers_table(judged, models, controls, words, unchanged=unchanged, min_reviews=least)
-    return judged, verdicts_table(judged, models), answers
+    return judged, verdicts_table(judged, models)

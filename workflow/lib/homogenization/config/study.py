@@ -25,7 +25,7 @@ from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
 from homogenization.models.source import Source
 from homogenization.models.weights import PathWeights, RandomWeights
-from homogenization.names.variants import CONTROL_ROLES, ORIGINAL, SIDES
+from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
 
@@ -356,16 +356,6 @@ class Study(Keys):
             if any(roles):
                 controls[name] = {role: roles[role] for role in CONTROL_ROLES if role in roles}
         return controls
-
-    @property
-    def controls_at_an_edge(self) -> dict[str, dict[str, str]]:
-        """The controls of every variant that moves key phrases to an edge; of one that has none, an empty mapping."""
-        at_an_edge = [
-            name
-            for name, variant in self.variants.items()
-            if variant.position in SIDES and getattr(variant, "phrases", "key") == "key"
-        ]
-        return {name: self.controls.get(name, {}) for name in at_an_edge}
 
     @property
     def contrasted(self) -> list[tuple[str, str]]:

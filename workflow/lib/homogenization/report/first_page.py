@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -17,11 +17,11 @@ from homogenization.figures.grammar import draw_lines, set_depth_axis
 from homogenization.figures.style import FINE, GREY, VERDICTS, house_style, variant_styles
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.names.prose import grouped, listed, where_few
+from homogenization.names.prose import grouped, listed, where_few, write
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED, REVIEWS
 from homogenization.report.page import render
-from homogenization.report.questions import Question, headline_metric, questions_of
+from homogenization.report.questions import Question, headline_metric, moves_of, questions_of
 from homogenization.run.parquet import read_input, table_metadata
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
@@ -80,6 +80,7 @@ def first_page(
     n_texts: int,
     min_texts: int,
     template: str,
+    words: str,
     cleaned: tuple[int, int] = (0, 0),
 ) -> str:
     """The page as HTML, which stands by itself and within another page.
@@ -94,6 +95,7 @@ def first_page(
         n_texts: texts of the sample.
         min_texts: fewest texts of a comparison.
         template: the template of the page.
+        words: that of the sentences on a model.
         cleaned: rows of the source, and how many of them cleaning left out.
     """
     labels, comparisons = dict(variants), tables["comparisons"]
@@ -105,6 +107,7 @@ def first_page(
 
     return render(
         template,
+        sentences=_sentences(questions, models, named, words) if len(models) <= _MOST_MODELS else {},
         blocks=blocks(questions, models),
         n_models=len(models),
         groups=_groups(questions),
@@ -127,7 +130,6 @@ def first_page(
         claims=Counter(tables["claims"]["verdict"]),
         n_fragile=int(tables["claims"]["fragile"].sum()),
         uncontrolled=[named(name) for name in _uncontrolled(comparisons.filter(minus=ORIGINAL)["variant"], controls)],
-        rises=dict.fromkeys(cell.rises for cell in cells if cell.rises),
     )
 
 
@@ -156,7 +158,7 @@ def together(question: Question, models: Named) -> Finding | Shown:
     return Shown(
         look=LOOKS[counts[0][0]],
         said=", ".join(f"{said} {n}" for said, n in counts),
-        number=" to ".join(dict.fromkeys(cell.number for cell in (*sized[:1], *sized[-1:]))),
+        number=" to ".join(dict.fromkeys(cell.sized for cell in (*sized[:1], *sized[-1:]))),
         counted=where_few(cell.n_reviews for cell in cells if cell.counted and cell.unit == REVIEWS),
         marks=[f"some {mark}" for mark in dict.fromkeys(mark for cell in cells for mark in cell.marks)],
     )
@@ -167,6 +169,18 @@ def _cells(question: Question, models: Named) -> list[Finding]:
     if None in question.cells:
         return [question.cells[None]]
     return [question.cells.get(name, Finding(NOT_TESTED)) for name, _ in models]
+
+
+def _sentences(
+    questions: Sequence[Question], models: Named, named: Callable[[str], str], words: str
+) -> dict[str, list[str]]:
+    """What holds in a model, in words, and the labels of the models in which it does."""
+    said: dict[str, list[str]] = {}
+    for model, label in models:
+        depth, moves = moves_of(questions, model)
+        told = [(named(variant), plain, beside) for variant, plain, beside in moves]
+        said.setdefault(write(words, depth=depth, moves=told), []).append(label)
+    return {words: labels for words, labels in said.items() if words}
 
 
 def _groups(questions: Sequence[Question]) -> dict[str, str]:

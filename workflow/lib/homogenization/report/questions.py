@@ -7,7 +7,7 @@ further comparisons of the question.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -20,6 +20,8 @@ from homogenization.names.prose import grouped, sentence
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED, SEEDS, SUPPORTED, caveats
 
+# of controls that have the same phrases at another place
+PLACE_ROLES = ("edge", "side", "rewriting")
 Controls = Mapping[str, Mapping[str, str]]
 
 DEPTH, TEXTS, FIRST_TOKEN, CAUSES, HARM, TRAINING = GROUPS = (
@@ -97,6 +99,21 @@ def questions_of(
         question = Question(topic, found[0], _measured(_primary(found)), cells)
         questions.append(((GROUPS.index(topic.group), found[0].rank, place), question))
     return [question for _, question in sorted(questions, key=lambda placed: placed[0])]
+
+
+def moves_of(questions: Sequence[Question], model: str) -> tuple[Finding | None, list[tuple[str, Finding, Any]]]:
+    """What a model's cells say of depth, and of each variant that is compared with the original.
+
+    Returns:
+        The cell on depth, None without one; and the variant, its cell beside the original, and the first tested one
+        beside a control of its place (`PLACE_ROLES`), None without one.
+    """
+    cells = {question.topic: question.cells[model] for question in questions if model in question.cells}
+    tested = {topic: cell for topic, cell in cells.items() if cell.said != NOT_TESTED}
+    of_texts = {topic[1:3]: cell for topic, cell in tested.items() if topic.group == TEXTS and not topic.what}
+    beside = {pair[0]: cell for pair, cell in reversed(of_texts.items()) if cell.role in PLACE_ROLES}
+    moves = [(variant, cell, beside.get(variant)) for (variant, minus), cell in of_texts.items() if minus == ORIGINAL]
+    return tested.get(Topic(DEPTH)), moves
 
 
 def headline_metric(names: Collection[str]) -> str | None:

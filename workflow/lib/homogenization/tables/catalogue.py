@@ -494,7 +494,7 @@ _ENTRIES = (
     Tables(
         module="claims.judgement",
         rule="judge_claims",
-        files=(File("claims.csv", "Every claim and model", "Claims"), File("verdicts.csv"), File("answers.csv")),
+        files=(File("claims.csv", "Every claim and model", "Claims"), File("verdicts.csv")),
         reads=(
             *("contrasts", "depth", "interventions", "extrema", "metrics", "similarity", "opening_tokens"),
             *("components", "pooled", "consequences", "training"),
@@ -505,14 +505,12 @@ _ENTRIES = (
             "claims": Digested(study.judged_claims),
             "models": sorted(study.models),
             "variants": sorted(study.variants),
-            "controls": study.controls_at_an_edge,
             "trained": study.trained_models,
         },
         memory_mb=_by_readings(4000),
         minutes=120,
         when=lambda study: study.judged_claims,
         imports=lambda study: sorted({f"claims.statistics.{claim['statistic']}" for claim in study.judged_claims}),
-        words="claims",
     ),
 )
 TABLES = {tables.name: tables for tables in _ENTRIES}

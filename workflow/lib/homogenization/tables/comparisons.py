@@ -99,20 +99,6 @@ def too_few_changed(pair: Sequence[str], n_changed: int, n_accepted: int, min_re
     return f"{same}; at least {min_reviews} have to differ. {MORE_CHANGE}"
 
 
-def unchanged_variants(
-    similarity: pl.DataFrame, variants: Sequence[str], min_reviews: int
-) -> list[tuple[str, int, int]]:
-    """The variants of which too few texts differ from the original to compare the two.
-
-    Returns:
-        (variant, texts as the original, accepted texts) for each, in the order of `variants`.
-    """
-    counts = similarity.filter("accepted").group_by("variant").agg((~pl.col("changed")).sum().alias("same"), pl.len())
-    by_variant = {name: (n_same, n_texts) for name, n_same, n_texts in counts.rows()}
-    found = [(name, *by_variant[name]) for name in variants if name in by_variant]
-    return [row for row in found if too_few_changed((row[0], ORIGINAL), row[2] - row[1], row[2], min_reviews)]
-
-
 def too_few_of_all(similarity: pl.DataFrame, variant: str, minus: str) -> str | None:
     """Why a number of all texts of a variant together is not compared: too small a share differs; else None.
 
