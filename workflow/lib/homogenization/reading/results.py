@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from homogenization.names.variants import ORIGINAL
 from homogenization.reading.citation import citation
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.files import read_bytes
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_table, table_metadata
 from homogenization.states.store import StateStore, open_store
 from homogenization.variants.schemas import PLACEMENT
 
@@ -57,6 +58,28 @@ class ReviewStates:
     residual_stream: np.ndarray
     final_norm: np.ndarray | None
     attention_received: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the report, which a notebook shows in a frame.
+
+    Attributes:
+        html: the page.
+        title: what a screen reader says of the frame.
+        review: the review that it opens with; "" for its first.
+        height: of the frame, in pixels.
+    """
+
+    html: str
+    title: str
+    review: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        kept = {"name": self.review, "title": self.title, "srcdoc": self.html}
+        attributes = " ".join(f'{name}="{escape(value)}"' for name, value in kept.items())
+        return f'<iframe {attributes} style="width: 100%; height: {self.height}px; border: 0"></iframe>'
 
 
 @dataclass(frozen=True)
@@ -221,6 +244,62 @@ class Results:
         both = both.select(columns_shown).sort("model", -pl.col("difference").abs(), "review_id")
         return both.join(self._columns, on="review_id", how="left", maintain_order="left", suffix=_OF_SOURCE)
 
+    def contrasts(
+        self, metric: str, *, view: str | None = None, point: str = RESIDUAL_STREAM, at: str = "output"
+    ) -> pl.DataFrame:
+        """The contrasts of a metric after the last block, or over a part of the depth: rows of the table `contrasts`.
+
+        Args:
+            metric: as in `curve`, also the next two.
+            view: see there.
+            point: see there.
+            at: `output`, or the mean over `all` layers, or the `first`, `middle` or `last` third of them.
+
+        Returns:
+            `model`, `variant`, `minus`, `n_reviews`, `mean` with `ci_low` and `ci_high`, `relative_effect`, `p_max_t`,
+            `verdict`, and `margin` and `confidence` of the study.
+
+        Raises:
+            HomogenizationError: as `curve`, or there is no such part of the depth.
+        """
+        rows = self._only("contrasts", metric, point, view)
+        parts = rows.with_columns(at=pl.col("layers").fill_null("output"))
+        self._refuse_unknown("part of the depth", at, parts["at"])
+        deepest = pl.col("layer").is_null() | (pl.col("layer") == pl.col("layer").max().over("model"))
+        chosen = table_metadata(self._files["contrasts"]).get("resampling", {})
+        return parts.filter(deepest, pl.col("at") == at).select(
+            *("model", "variant", "minus", "n_reviews", "mean", "ci_low", "ci_high", "relative_effect", "p_max_t"),
+            "verdict",
+            *(pl.lit(chosen.get(name)).alias(name) for name in ("margin", "confidence")),
+        )
+
+    def show(self, review: str | None = None, model: str | None = None, height: int = 900) -> "Page":
+        """The page of one text in a cell of a notebook: a review token by token, the original beside each variant.
+
+        Args:
+            review: `review_id` of one of the reviews that the page holds; None for its first.
+            model: name of the model; None for the first that has a page.
+            height: of the frame, in pixels.
+
+        Raises:
+            HomogenizationError: the study has no such page, or its page does not show this review.
+        """
+        pages = {path.stem: path for path in sorted(self.folder.glob("report/texts/*.html"))}
+        if not pages:
+            raise HomogenizationError(
+                f"{self.folder}: the study has no page of texts. Its run has not made it, or has `examples: null`."
+            )
+        if model is not None:
+            self._refuse_unknown("page of the model", model, pl.Series(list(pages)))
+        model = model or next(iter(pages))
+        held = read_table(self.folder / f"examples/{model}.texts.parquet")["review_id"]
+        if review is not None and review not in held.to_list():
+            raise HomogenizationError(
+                f"{self.folder}: the page of {model} does not show the review {review!r}. It shows "
+                f"{', '.join(held.unique(maintain_order=True))}; add it to `examples.reviews` and run again."
+            )
+        return Page(pages[model].read_text("utf-8"), f"Texts that {model} reads", review or "", height)
+
     def _only(self, table: str, metric: str, point: str, view: str | None) -> pl.DataFrame:
         """The rows of one metric, point and view: different ones are not to be mixed."""
         rows = self.table(table)
@@ -235,11 +314,11 @@ class Results:
         return rows
 
     def _refuse_unknown(self, kind: str, asked: str, known: pl.Series) -> None:
-        if asked not in known:
+        if asked not in known.to_list():
             has = known.unique(maintain_order=True).to_list()
             shown = ", ".join(has[:10]) + (f" and {len(has) - 10} others" if len(has) > 10 else "")
             raise HomogenizationError(
-                f"{self.folder}: the study has no {kind} {asked!r}{nearest(asked, has)}. It has {shown}."
+                f"{self.folder}: the study has no {kind} {asked!r}{nearest(str(asked), has)}. It has {shown}."
             )
 
     def citation(self) -> str:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoModel, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from homogenization.models.blocks import unsupported
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
 from homogenization.models.digests import verified_weights
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
-from homogenization.models.tokenizer import load_tokenizer
+from homogenization.models.tokenizer import check_tokenizer, load_tokenizer
+from homogenization.models.tokens import opening_token_id
+from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import PackedModel, packed_model
 
 logger = logging.getLogger(__name__)
@@ -57,9 +59,12 @@ class LanguageModel:
 def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> LanguageModel:
     """Load the model of a configuration entry: only safetensors, each compared with its digest, and no code with them.
 
+    Or take one that is in memory, as it is and where it is: its attention becomes the packed one, its mode `eval`.
+
     Args:
         entry: entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
-            CPU), `bos`, `max_tokens` (None: the model's context), `long_texts` (if absent, the default).
+            CPU), `bos`, `max_tokens` (None: the model's context), `long_texts` (if absent, the default). Of a model in
+            memory, `weights` is the network of transformers, with its `tokenizer`; dtype and device are its own.
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
         head: whether to load a causal model with its language-model head.
 
@@ -68,23 +73,28 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
             unknown or can't be honoured; the device is absent or too small; `max_tokens` is above the context; or `bos`
             is `always` and there is no BOS token.
     """
-    weights = verified_weights(entry["weights"])
-    folder = weights.folder
-    places = placement(entry["device"], gpus)
-    config = load_config(folder)
+    in_memory = isinstance(entry["weights"], PreTrainedModel)
+    weights = None if in_memory else verified_weights(entry["weights"])
+    folder = Path("memory") if in_memory else weights.folder
+    config = entry["weights"].config if in_memory else load_config(folder)
     if getattr(config, "is_encoder_decoder", False):
         raise unsupported(config.model_type, "an encoder-decoder has two residual streams")
-    tokenizer = load_tokenizer(folder, entry["bos"])
+    tokenizer = _tokenizer_in_memory(entry, config) if in_memory else load_tokenizer(folder, entry["bos"])
     max_tokens = checked_max_tokens(entry, config, tokenizer, folder)
-    with_head = head and is_causal(config)
-    network = _load_network(AutoModelForCausalLM if with_head else AutoModel, folder, entry["dtype"], places)
+    if in_memory:
+        network = entry["weights"]
+        with_head = head and network is not network.base_model
+    else:
+        with_head = head and is_causal(config)
+        places = placement(entry["device"], gpus)
+        network = _load_network(AutoModelForCausalLM if with_head else AutoModel, folder, entry["dtype"], places)
     packed = packed_model(network.base_model)
     provenance = {
-        "weights": weights.description,
-        "revision": weights.revision,
-        "weights_sha256": weights.digests,
+        "weights": "in memory" if in_memory else weights.description,
+        "revision": None if in_memory else weights.revision,
+        "weights_sha256": {} if in_memory else weights.digests,
         "architecture": packed.architecture,
-        "dtype": entry["dtype"],
+        "dtype": str(network.dtype).removeprefix("torch.") if in_memory else entry["dtype"],
         "bos": entry["bos"],
         "max_tokens": max_tokens,
         "libraries": {library: importlib.metadata.version(library) for library in _LIBRARIES},
@@ -105,6 +115,18 @@ def model_of_job(job: Any, head: bool = False) -> LanguageModel:
     """The model of a job: the parameter `model`, with the files of the input `weights`, on the job's GPUs."""
     entry = with_built_weights(job.params.model, job.input.get("weights", []))
     return load_model(entry, job.resources.get("gpu", 0), head)
+
+
+def _tokenizer_in_memory(entry: Mapping[str, Any], config: PreTrainedConfig) -> PreTrainedTokenizerBase:
+    tokenizer = entry.get("tokenizer")
+    if tokenizer is None:
+        raise HomogenizationError("tokenizer: missing; a model in memory needs it beside `weights`")
+    check_tokenizer(tokenizer, config, "memory")
+    if entry["bos"] == "always" and opening_token_id(tokenizer) is None:
+        raise HomogenizationError(
+            "bos: 'always', and the tokenizer names no BOS token. Set tokenizer.bos_token, or use default or never."
+        )
+    return tokenizer
 
 
 def _load_network(auto_class: Any, folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:
