@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +19,15 @@ def test_a_misspelt_key_stops_everything_before_it_starts(project):
     printed = project.fails()
     assert "corpus.n_review: unknown key (did you mean 'n_reviews'?)" in printed
     assert not (project.folder / "results").exists()
+
+
+def test_a_configuration_without_its_option_is_no_target(project):
+    (project.folder / "mine.yaml").write_text("corpus: {}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "-n", "mine.yaml"], cwd=project.folder, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "mine.yaml is a configuration and no target: snakemake --configfile mine.yaml" in done.stdout
 
 
 def write_corpus(project, rows: list[dict]) -> None:

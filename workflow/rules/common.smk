@@ -1,9 +1,6 @@
 # The checked configuration, and functions that all rule files share.
-import os
-import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
 from snakemake.io import is_flagged
 from snakemake.utils import update_config
 

