@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,31 @@ from pages import DOCS
 LIBRARY = ROOT / "workflow/lib/homogenization"
 STAGES = ("corpus", "variants", "states", "measures", "tables", "statistics", "figures", "plan")
 PAGES = sorted([*ROOT.glob("*.md"), ROOT / "config/README.md", ROOT / "benchmarks/README.md", *DOCS.glob("**/*.md")])
+
+
+def numbers(text: str) -> set[str]:
+    return set(re.findall(r"[+−]?\d*\.\d+", text))
+
+
+def test_the_numbers_of_the_readme_stand_on_the_pages_that_it_links_them_to():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    linked = {line: set(re.findall(r"\((docs/gallery/\w+\.md)", line)) for line in lines}
+    checked = 0
+    for line, pages in linked.items():
+        there = numbers("".join((ROOT / page).read_text(encoding="utf-8") for page in pages))
+        given = numbers(re.sub(r"\([^)]*\)", "", line)) if pages else set()
+        assert given - there == set(), line
+        checked += len(given)
+    assert checked > 30
+
+
+@pytest.mark.parametrize("page", ["README", "families", "constructions", "causes", "consequences", "training"])
+def test_a_page_of_findings_says_how_to_cite_it_by_the_very_configuration(page):
+    last = (DOCS / f"gallery/{page}.md").read_text(encoding="utf-8").splitlines()[-1]
+    config, digest = re.search(
+        r"commit [0-9a-f]{8}, \[([\w-]+\.yaml)]\(\1\) \(SHA-256 ([0-9a-f]{16})…\)", last
+    ).groups()
+    assert sha256((DOCS / "gallery" / config).read_bytes()).hexdigest().startswith(digest)
 
 
 @pytest.mark.parametrize("stage", STAGES)
