@@ -135,7 +135,8 @@ def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path
         "data/my_reviews.csv",
     ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text("{}" if file.endswith(".json") else "review,stars,text,label\na,5,a,b\n")
+        rows = "review,stars,text,label\n" + "a,5,a,b\n" * 200
+        (tmp_path / file).write_text("{}" if file.endswith(".json") else rows)
     for reader in ("first", "second"):  # of an audit
         (tmp_path / "ratings").mkdir(exist_ok=True)
         shutil.copy(ROOT / "tests/ratings.csv", tmp_path / f"ratings/{reader}.csv")

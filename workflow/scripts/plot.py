@@ -23,4 +23,4 @@ with job(snakemake):
     formats = [list(files) for _, files in groupby(snakemake.output, lambda file: Path(file).with_suffix(""))]
     for of_figure, files in zip(each, formats, strict=True):
         shown = Shown(source=snakemake.input[0], **fields | of_figure)
-        save_figure(draw_figure(draw, tables, shown), *files)
+        save_figure(draw_figure(draw, tables, shown), *files, style=shown.style)

@@ -3,9 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.text import Text
 
 from drawings import LONG, as_svg, line, require_axis_labels, require_house_style, require_room, texts
 from homogenization.figures.catalogue import FIGURES
+from homogenization.figures.drawing import save_figure
 from homogenization.figures.shown import names_of
 from library.figures.examples import drawn, example, figure_of, require_refusal, shown_of, tables_of, used_by
 
@@ -39,6 +41,22 @@ def test_it_shows_its_own_models_variants_and_metric_alone_and_is_the_same_file_
     told = [column for field, column in chosen.items() if field in FIGURES[name].shows]
     tables = {table: with_strangers(rows, told) for table, rows in tables_of(name).items()}
     assert as_svg(figure_of(name, tables)) == as_svg(drawn(name))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_on_paper_it_has_the_width_of_a_column_or_page_and_its_words_in_the_metadata(name, tmp_path):
+    figure = figure_of(name, style="paper", title="A title of its own")
+    save_figure(figure, tmp_path / "a.svg", tmp_path / "a.pdf", style="paper")
+    svg = (tmp_path / "a.svg").read_text("utf-8")
+    words = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
+    assert "A title of its own" not in [text.get_text() for text in words]
+    assert "<dc:title>A title of its own</dc:title>" in svg
+    assert "<dc:description>" in svg
+    assert "/Subtype /Type0" in (tmp_path / "a.pdf").read_bytes().decode("latin1")  # fonts, not outlines
+    if name not in ("claims", "sensitivity"):  # tables of boxes
+        assert figure.get_figwidth() in (3.35, 6.75)
+        assert min(text.get_fontsize() for text in words) >= 6
+        require_room(figure)
 
 
 def with_strangers(table, told):
@@ -134,5 +152,5 @@ def test_a_line_is_the_rows_of_a_table(name):
 def test_it_uses_the_tables_and_fields_of_its_entry(name):
     """One field more would redraw the figure for nothing; one less would draw it from a default."""
     tables, fields = used_by(name)
-    assert fields - {"source"} == {"title", *FIGURES[name].shows}
+    assert fields - {"source", "style"} == {"title", *FIGURES[name].shows}
     assert tables == {table.partition(".")[0] for table in FIGURES[name].tables}

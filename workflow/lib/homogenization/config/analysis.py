@@ -193,6 +193,9 @@ class Figures(Section):
 
     formats: list[Literal["svg", "png", "pdf"]] = Field(["svg"], min_length=1)
     """Formats of the files of figures; the report shows the first."""
+    style: Literal["report", "paper"] = "report"
+    """`paper`: as wide as a column (one panel) or a page, 8 pt text, without title and note, which stand in the \
+metadata of SVG and PDF."""
     metrics: names_of(METRIC_NAMES) | None = None
     """Metrics that are drawn against depth and, where they are contrasted, as differences; null: those that `metrics` \
 or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, `max_explainable_variance` and \

@@ -85,7 +85,8 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
     title = ": ".join(filter(None, titles))
     if view := of_file.get("view"):
         title += f"; {view_label(view)}"
-    return {"title": title} | {field: fields[field] for field in figure.shows}
+    style = {"style": study.figures.style} if study.figures.style != "report" else {}
+    return {"title": title} | {field: fields[field] for field in figure.shows} | style
 
 
 def curves_page_parameters(study: Study) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import io
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -14,21 +14,21 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from homogenization.figures.shown import Shown, Tables
-from homogenization.figures.style import house_style
+from homogenization.figures.style import REPORT, house_style
 from homogenization.run.files import written_whole
 
 _DOTS_PER_INCH = 120
 _DATE = {"svg": "Date", "pdf": "CreationDate"}  # a format -> what would differ between two drawings
 
 
-@house_style()
 def draw_figure(draw: Callable[[Tables, Shown], Figure], tables: Tables, shown: Shown) -> Figure:
     """The figure that `draw` makes of `tables`, in the look of all figures.
 
     Raises:
         HomogenizationError: the first table has no rows of what is shown.
     """
-    return draw(tables, shown)
+    with house_style(shown.style):
+        return draw(tables, shown)
 
 
 def _shorter(svg: str) -> str:
@@ -42,17 +42,26 @@ def _shorter(svg: str) -> str:
     return svg.replace("</style>", "".join(f".{name}{{{style}}}" for style, name in classes.items()) + "</style>", 1)
 
 
-@house_style()  # numbers of ticks are chosen while a figure is drawn, by the font sizes of that moment
-def save_figure(figure: Figure, *files: str | Path) -> None:
-    """Write `figure` to `files` (.svg, .pdf or .png), each whole, with the same bytes for the same figure."""
+def save_figure(figure: Figure, *files: str | Path, style: str = REPORT) -> None:
+    """Write `figure` to `files` (.svg, .pdf or .png), each whole, with the same bytes for the same figure.
+
+    Numbers of ticks are chosen while a figure is drawn, by the font sizes of its `style` at that moment.
+    """
+    with house_style(style):
+        _save(figure, files)
+
+
+def _save(figure: Figure, files: Sequence[str | Path]) -> None:
+    title, _, note = (figure.get_gid() or "").partition("\n")
     for file in files:
         suffix = Path(file).suffix.removeprefix(".")
         with written_whole(file) as partial:
             if suffix == "png":
                 _save_pixels(figure, partial)
                 continue
+            told = {"Title": title, "Description" if suffix == "svg" else "Subject": note} if title else {}
             with matplotlib.rc_context({"svg.hashsalt": "homogenization"}):
-                figure.savefig(partial, format=suffix, dpi=_DOTS_PER_INCH, metadata={_DATE[suffix]: None})
+                figure.savefig(partial, format=suffix, dpi=_DOTS_PER_INCH, metadata={_DATE[suffix]: None} | told)
             if suffix == "svg":
                 partial.write_text(_shorter(partial.read_text("utf-8")), "utf-8")
 

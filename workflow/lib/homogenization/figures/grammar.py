@@ -35,6 +35,7 @@ from homogenization.figures.style import (
     THIN,
     ZERO,
     LineStyle,
+    is_paper,
 )
 
 # a column of tables, "" for none, or several; its values (tuples of several) with labels, in the order of the panels
@@ -47,6 +48,8 @@ MEAN = ("mean", "ci_low", "ci_high")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
 _FINAL_NORM_START, _FINAL_NORM_STEP = 1.05, 0.038
 _FIGURE_WIDTH = {1: 6.6, 2: 8.4, 3: 10.0, 4: 11.0, 5: 11.0, 6: 13.0}  # inches, by number of columns
+_PAPER_WIDTH = {1: 3.35}  # a column of a paper; more panels have the width of the page
+_PAGE_WIDTH = 6.75
 _AROUND = 0.12  # inches around everything, and between title, legend, panels and note
 
 
@@ -82,9 +85,10 @@ class Panels:
         width = -(-len(columns) // -(-len(columns) // most_columns))  # five go as three and two, not as four and one
         blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
         n_grid_rows = len(blocks) * len(rows)
-        self.figure = Figure(figsize=(_FIGURE_WIDTH[width], height * n_grid_rows + 0.3 * len(blocks) + 0.4))
+        inches = _PAPER_WIDTH.get(width, _PAGE_WIDTH) if is_paper() else _FIGURE_WIDTH[width]
+        height *= 0.8 if is_paper() else 1
+        self.figure = Figure(figsize=(inches, height * n_grid_rows + 0.3 * len(blocks) + 0.4))
         self.axes: dict[tuple[Any, Any], Axes] = {}
-        inches = self.figure.get_figwidth()
         above = [textwrap.fill(label, int((inches - 1.2) * 11)) for _, label in rows] if rows_above else []
         label_lines = above[0].count("\n") + 1 if above else 0
         grid = self.figure.add_gridspec(n_grid_rows, width)
@@ -98,7 +102,7 @@ class Panels:
                         axes.set_title(textwrap.fill(column_label, int(inches / width * 9.5)) + "\n" * label_lines)
                     if rows_above and column_index == 0:
                         # of a title, only the height takes room from the panels
-                        axes.set_title(above[row_index], loc="left", fontsize=10, weight="normal", color=DARK)
+                        axes.set_title(above[row_index], loc="left", fontsize="medium", weight="normal", color=DARK)
                     elif not rows_above and column_index == len(block) - 1 and row_label:
                         # it takes room unless the place is empty anyway
                         _label_row(axes, textwrap.fill(row_label, int(height * 11)), len(block) == width)
@@ -301,7 +305,8 @@ def tint_alike(axes: Axes, homogenization: int, along_x: bool = False) -> None:
 def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist | str] = ()) -> Figure:
     """Put title and legend above the panels and the note below them, and fix the layout.
 
-    The figure grows by the measured heights of these three, so that nothing overlaps.
+    The figure grows by the measured heights of these three, so that nothing overlaps. In the style `paper`, title and
+    note do not stand in the picture: `gid` keeps them for the file's metadata.
 
     Args:
         figure: figure as high as its panels alone.
@@ -309,6 +314,9 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist | str
         note: text on what is drawn and on the number of reviews, wrapped to the width.
         handles: labelled entries of the legend, or words alone; without any there is no legend.
     """
+    if is_paper():
+        figure.set_gid(f"{title}\n{note}")
+        title = note = ""
     width, panels_height = figure.get_size_inches()
     renderer = FigureCanvasAgg(figure).get_renderer()
 
@@ -320,13 +328,15 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist | str
     footnote = figure.text(left, 0, textwrap.fill(note, int(width * 13.5)), fontsize=9, color=NOTE, va="bottom")
     legend = _legend(figure, handles, width) if handles else None
 
-    top = inches_high(heading) + 2 * _AROUND
+    top = inches_high(heading) + 2 * _AROUND if title else _AROUND
     legend_height = inches_high(legend) + _AROUND if legend else 0.0
-    bottom = inches_high(footnote) + 2 * _AROUND
+    bottom = inches_high(footnote) + 2 * _AROUND if note else _AROUND
     height = top + legend_height + panels_height + bottom
     figure.set_size_inches(width, height)
     heading.set_y(1 - _AROUND / height)
     footnote.set_y(_AROUND / height)
+    for empty in [] if title else (heading, footnote):
+        empty.remove()
     if legend:
         legend.set_bbox_to_anchor((left, 1 - top / height), transform=figure.transFigure)
     figure.set_layout_engine(

@@ -40,6 +40,7 @@ class Shown:
         arm_pairs: [arm, minus, label] of the arms that are compared seed by seed.
         max_imbalance: largest absolute standardised mean difference that counts as balanced.
         claims_of: source of the claims of a board.
+        style: `report`, or `paper` (`figures.style`).
     """
 
     source: str
@@ -63,6 +64,7 @@ class Shown:
     claims_of: str = ""
     arms: Named = ()
     arm_pairs: Sequence[Sequence[str]] = ()
+    style: str = "report"
 
 
 def names_of(named: Named) -> list[str]:

@@ -55,7 +55,8 @@ def similarity(tables: Tables, shown: Shown) -> Figure:
         steps = axes.fill_between(edges, 0, heights, step="post", fc=(colour, 0.5), ec=colour, lw=LIGHT)
         steps.sticky_edges.y.append(0)  # no room below the steps
         axes.axvline(shown.threshold, color=DARK, ls="--", lw=STRONG)
-        axes.set_title(textwrap.fill(_scores_in_words(table, name, label, scores), 78), loc="left", weight="normal")
+        words = textwrap.fill(_scores_in_words(table, name, label, scores), int(12 * panels.figure.get_figwidth()))
+        axes.set_title(words, loc="left", weight="normal")
         axes.set_xlim(edges[0], edges[-1])
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
     panels.label("BERTScore F1, not rescaled", {name: "Reviews" if name in styles else "Pairs" for name, _ in rows})
