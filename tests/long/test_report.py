@@ -89,7 +89,7 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     assert "Front: more alike than the original?" in opening
     assert "No control." in opening
     for words in (
-        "makes tokens",
+        "Whether front makes tokens",
         "Causes, what changed attention",
         "Consequences, whether",
         "A probe of pooled states",
