@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.names.verdicts import CONTRADICTED, SUPPORTED
+from homogenization.names.verdicts import CONTRADICTED, DECIDED, SUPPORTED
 from homogenization.statistics.layers import pools_as_reviews
 from homogenization.tables.regions import at_layers
 
@@ -60,7 +60,7 @@ def assert_one_estimate_and_one_verdict(judged: Sequence[Row], claims: pl.DataFr
         np.testing.assert_allclose(*zip(*compared, strict=True), rtol=1e-12, err_msg=row["claim"])
         if about_nothing and found.get("verdict"):
             sides = (SUPPORTED, CONTRADICTED) if "above" in claim else (CONTRADICTED, SUPPORTED)
-            verdict = dict(zip(("higher", "lower"), sides, strict=True)).get(found["verdict"], found["verdict"])
+            verdict = sides[estimate < 0] if found["verdict"] in DECIDED else found["verdict"]
             assert (row["verdict"], row["fragile"]) == (verdict, found["fragile"]), row["claim"]
     return n_found
 

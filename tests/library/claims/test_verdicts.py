@@ -35,6 +35,10 @@ def test_a_verdict_in_words(numbers, words):
     ("more", "words"),
     [
         ({"relative_effect": -0.0312, "depth_range": 0.1234}, "−3.1 % of depth (range 0.12), n 499, p .01"),
+        (
+            {"relative_effect": 0.0312, "depth_range": 0.1234, "statistic": "contrast", "metric": "effective_rank"},
+            "3.1 % of depth (range 0.12) less alike, n 499, p .01",
+        ),
         ({"fragile": True, "why_fragile": "by ranks so"}, "n 499, p .01, fragile: by ranks so"),
         ({"unit": "pools", "n_reviews": 4}, "4 pools of texts, p .01"),
         ({"n_same_first": 499, "verdict_same_first": "supported"}, "n 499, p .01"),

@@ -68,10 +68,13 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"relative_effect": -0.0234}, ["−2.3 %", "−0.012 [−0.019, −0.0062]"]),
-        ({"relative_effect": 0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
-        ({"relative_effect": -0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
-        ({"relative_effect": -0.0234, "fragile": True}, ["−2.3 %", "−0.012 [−0.019, −0.0062]", "fragile"]),
+        ({"metric": "effective_rank", "relative_effect": -0.0234}, ["2.3 %", "more alike", "−0.012 [−0.019, −0.0062]"]),
+        ({"metric": "effective_rank", "relative_effect": -0.00004}, ["0 %", "more alike", "−0.012 [−0.019, −0.0062]"]),
+        ({"relative_effect": 0.0234, "statistic": "component"}, ["+2.3 %", "−0.012 [−0.019, −0.0062]"]),
+        (
+            {"metric": "effective_rank", "relative_effect": -0.0234, "fragile": True},
+            ["2.3 %", "more alike · fragile", "−0.012 [−0.019, −0.0062]"],
+        ),
         ({"fragile": True}, ["−0.012", "[−0.019, −0.0062] · fragile"]),
         ({"fragile": True, "p_decides": True}, ["−0.012", "[−0.019, −0.0062] · fragile", "p .12"]),
         ({"variant": "end"}, ["−0.012", "[−0.019, −0.0062]", "unbalanced"]),

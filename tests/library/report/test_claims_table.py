@@ -14,6 +14,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from browser import chromium, kinds_of_requests, severe
 from conftest import ROOT
 from homogenization.config.presentation import claims_page_parameters
+from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.numbers import share_of_range, significant
 from homogenization.report.claims_table import claims_page
 from homogenization.report.page import packed
@@ -74,6 +75,18 @@ def button(browser, name: str):
     return found[0]
 
 
+def of_depth(row) -> str:
+    """A size without a sign and its side; of what is no difference, the share as it is."""
+    if math.isnan(row["relative_effect"]):
+        return ""
+    if row["statistic"] not in ("net_change", "slope", "contrast", "intervention", "consequence", "arms"):
+        return share_of_range(row["relative_effect"], row["depth_range"])
+    direction = describe_metric(row["metric"]).homogenization
+    more, less = ("more alike", "less alike") if direction else ("higher", "lower")
+    side = more if row["estimate"] * (direction or 1) > 0 else less
+    return f"{share_of_range(abs(row['relative_effect']), row['depth_range'])} {side}"
+
+
 def test_a_row_has_the_numbers_of_its_claim(browser, made):
     labels = made.study.figures.labels
     expected = sorted(
@@ -82,7 +95,7 @@ def test_a_row_has_the_numbers_of_its_claim(browser, made):
             row["layers"] or "over depth",
             labels.get(row["model"], "all models"),
             row["verdict"],
-            "" if math.isnan(row["relative_effect"]) else share_of_range(row["relative_effect"], row["depth_range"]),
+            of_depth(row),
             significant(row["estimate"]),
             significant(row["ci_low"]) if row["ci_low"] == row["ci_low"] else "",
             str(row["n_reviews"]),
@@ -143,8 +156,13 @@ def test_a_column_filters_by_keyboard(browser, column):
 
 
 def test_numbers_sort_as_numbers(browser, made):
-    sized = tested_claims(made).filter(pl.col("relative_effect").is_finite()).sort("relative_effect")
-    wanted = [share_of_range(*row) for row in sized.select("relative_effect", "depth_range").rows()]
+    """From the least alike to the most; what is about something else by its sign."""
+    sized = tested_claims(made).filter(pl.col("relative_effect").is_finite())
+    rows = sorted(
+        sized.to_dicts(),
+        key=lambda row: row["relative_effect"] * (describe_metric(row["metric"]).homogenization or 1),
+    )
+    wanted = [of_depth(row) for row in rows]
     button(browser, "Sort by Of depth").send_keys(Keys.ENTER)
     for _ in range(100):  # the table is drawn anew a moment after the key
         shown = [share for row in cells(browser) if (share := row[6].replace("\u00a0", " "))]

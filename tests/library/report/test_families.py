@@ -126,7 +126,7 @@ def test_a_share_of_the_first_page_has_no_sign_and_stands_beside_its_range_and_i
     assert len(shares) > 20
     for question, cell in shares:
         share = share_of_range(abs(cell.size), cell.depth_range)
-        side = ("more" if cell.size > 0 else "less") + ("" if question.topic.what == ATTENTION else " alike")
+        side = SIDES[cell.size < 0] if question.topic.what != ATTENTION else ("higher", "lower")[cell.size < 0]
         assert cell.number == (f"by {share}" if cell.said == side else f"{share} {side}"), question.topic
         assert (cell.said == side) == (cell.verdict in ("supported", "contradicted"))
     whole = " ".join(page(claims).split())

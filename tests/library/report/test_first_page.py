@@ -152,8 +152,8 @@ def test_the_page_of_every_kind_of_study_fits_the_window_and_says_what_the_study
 @pytest.mark.parametrize("kind", [kind for kind in SAID if kind != "training"])
 def test_a_cell_is_a_verdict_and_one_size_in_seven_words(kind, read):
     pattern = (
-        r"[✓✗≈?] (more alike|less alike|more|less|yes|no|negligible|undecided)"
-        r"\s+(by |[+−])?[\d.e−]+( % of [\d.e−]+)?( (more|less)( alike)?)?,\s+(n \d+|\d+ seeds?)"
+        r"[✓✗≈?] (more alike|less alike|higher|lower|yes|no|negligible|undecided)"
+        r"\s+(by |[+−])?[\d.e−]+( % of [\d.e−]+)?( (more alike|less alike|higher|lower))?,\s+(n \d+|\d+ seeds?)"
         r"(\s+(fragile|unbalanced|mixed)( · (fragile|unbalanced|mixed))*)?"
     )
     for question, cells in read(kind).items():
@@ -188,7 +188,7 @@ def test_every_cell_has_the_number_and_the_verdict_of_its_claim(read, studies):
             (row,) = made.tables["claims"].filter(claim=claim, model=labels[label]).iter_rows(named=True)
             size = row["estimate"] if "depth" in question else abs(row["relative_effect"])
             number = significant(size, 2) if "depth" in question else share_of_range(size, row["depth_range"])
-            more, less = ("more", "less") if "attention" in question else ("more alike", "less alike")
+            more, less = ("higher", "lower") if "attention" in question else ("more alike", "less alike")
             side = more if row["estimate"] * towards > 0 else less
             said = side if row["verdict"] in ("supported", "contradicted") else row["verdict"]
             sized = f"by {number}" if said == side else f"{number} {side}"
@@ -215,9 +215,10 @@ def test_without_claims_every_cell_has_the_number_of_its_contrast_at_the_output(
             (row,) = contrasts.filter(model=labels[label], variant=variant, minus=minus).iter_rows(named=True)
             number = share_of_range(abs(row["mean"] / row["depth_range"]), row["depth_range"])
             side = "more alike" if row["mean"] < 0 else "less alike"
-            sized = f"by {number}" if row["verdict"] in ("higher", "lower") else f"{number} {side}"
+            sized = f"by {number}" if row["verdict"] == side else f"{number} {side}"
             assert f"{sized}, n {row['n_reviews']}" in cell.replace("\n", " ")
-            assert (side if row["verdict"] in ("higher", "lower") else row["verdict"]) in cell
+            assert row["verdict"] in cell
+            assert row["verdict"] not in {"more alike", "less alike"} - {side}
 
 
 def test_a_written_variant_beside_the_rule_is_the_difference_of_their_contrasts(studies):

@@ -101,11 +101,28 @@ def few(generator, mean=0.0, spread=1.0):
     return normal(generator, mean, spread) + 10 * (np.arange(N_REVIEWS)[:, None] < 4)
 
 
+@pytest.mark.parametrize(
+    ("metric", "below", "above"),
+    [
+        ("normalized_effective_rank", "more alike", "less alike"),
+        ("cosine_anisotropy", "less alike", "more alike"),
+        ("cosine_to_first_token", "lower", "higher"),
+        ("n_tokens", "lower", "higher"),
+        ("kl", "lower", "higher"),
+    ],
+)
+def test_a_decided_difference_is_said_in_the_words_of_its_metric(metric, below, above):
+    values = np.linspace([-1.2, 0.8, -0.01, -1.0], [-0.8, 1.2, 0.01, 1.0], 20)
+    table = estimates(values, 0.95) | {"metric": metric, "depth_range": 1.0, "review_sd": 0.0}
+    said = judged(pl.DataFrame(table), Resampling(100, 0.95, 0, MARGIN))["verdict"]
+    assert said.to_list() == [below, above, "negligible", "undecided"]
+
+
 def verdicts(draw, depth_range=1e-3, **of_draw):
     """A row for each simulated study, a family of its own: `verdict`, `fragile`."""
     differences, resampling = draw(np.random.default_rng(0), **of_draw), Resampling(1000, 0.95, 0, MARGIN)
     p = flip_p(differences, resampling.sign_flips(N_REVIEWS))[0]
-    told = {"p_max_t": p, "depth_range": depth_range, "review_sd": 0.0}
+    told = {"metric": "n_tokens", "p_max_t": p, "depth_range": depth_range, "review_sd": 0.0}
     return judged(pl.DataFrame(estimates(differences, 0.95) | told), resampling)
 
 

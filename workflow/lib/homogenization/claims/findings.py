@@ -6,25 +6,33 @@ from math import isfinite, nan
 from typing import Any
 
 from homogenization.claims.terms import AT_LAYERS, SINCE, views_of
-from homogenization.metrics.attention import ATTENTION_METRICS
-from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.catalogue import describe_metric, likeness
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, view_without_first
 from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
-from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, REVIEWS, SUPPORTED, UNDECIDED
+from homogenization.names.verdicts import (
+    CONTRADICTED,
+    HIGHER,
+    LESS_ALIKE,
+    LOWER,
+    MORE_ALIKE,
+    NEGLIGIBLE,
+    NOT_TESTED,
+    REVIEWS,
+    SUPPORTED,
+    UNDECIDED,
+)
 
-MORE, LESS = "more alike", "less alike"
 #: Verdict of a claim whose look a finding has, by what the finding says.
 LOOKS = {
-    **{MORE: SUPPORTED, "more": SUPPORTED, "yes": SUPPORTED},
-    **{LESS: CONTRADICTED, "less": CONTRADICTED, "no": CONTRADICTED},
+    **dict.fromkeys((MORE_ALIKE, HIGHER, "yes"), SUPPORTED),
+    **dict.fromkeys((LESS_ALIKE, LOWER, "no"), CONTRADICTED),
     **{name: name for name in (NEGLIGIBLE, UNDECIDED, NOT_TESTED)},
 }
 ATTENTION = "first_token_attention_excess"
 OVER_DEPTH = ("net_change", "slope")
 OF_LIKENESS = (*OVER_DEPTH, "contrast", "intervention")
 STATED = ("consequence", "arms")  # statistics of which a verdict is on the claim's statement
-_ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
 _ROLES = (ORIGINAL, *CONTROL_ROLES)
 
 
@@ -75,14 +83,14 @@ class Finding:
             return self.verdict
         if self.statistic in STATED:
             return "yes" if self.verdict == SUPPORTED else "no"
-        if self.metric == ATTENTION:
-            return "more" if self.estimate > 0 else "less"
         return self.towards
 
     @property
     def towards(self) -> str:
-        """The side of the estimate, whatever its verdict: `more alike` or `less alike`."""
-        return MORE if self.estimate * self._direction > 0 else LESS
+        """The side of the estimate, whatever its verdict: `more alike` or `less alike`, else `higher` or `lower`."""
+        if not self._direction:
+            return HIGHER if self.estimate > 0 else LOWER
+        return MORE_ALIKE if self.estimate * self._direction > 0 else LESS_ALIKE
 
     @property
     def look(self) -> str:
@@ -126,39 +134,48 @@ class Finding:
         return _ROLES.index(self.role) if self.role in _ROLES else len(_ROLES)
 
     @property
+    def oriented(self) -> float:
+        """The same, above 0 where tokens are more alike, or where what does not say this is higher."""
+        return (self._direction or 1) * self.relative_effect
+
+    @property
     def is_share(self) -> bool:
         """Whether its number is a share of what depth does, and not the estimate."""
         return self.said != NOT_TESTED and self.statistic not in OVER_DEPTH and isfinite(self.relative_effect)
 
     @property
     def side(self) -> str:
-        """The side that a share of depth is on, whatever its verdict: `more alike`, say; "" of any other number."""
-        if not self.is_share or not (self._direction or self.metric in ATTENTION_METRICS):
-            return ""
-        return self.towards if self._direction else "more" if self.relative_effect > 0 else "less"
+        """The side that a difference is on, whatever its verdict: `more alike`, say; "" of any other number."""
+        return self.towards if self.statistic in (*OF_LIKENESS, *STATED) and isfinite(self.relative_effect) else ""
 
     @property
     def size(self) -> float:
         """The one number: a share of what depth does, above 0 where tokens are more alike, or the estimate."""
         if self.said == NOT_TESTED:
             return nan
-        return (self._direction or 1) * self.relative_effect if self.is_share else self.estimate
+        return self.oriented if self.is_share else self.estimate
+
+    @property
+    def of_depth(self) -> str:
+        """The share of what depth does, with its side: `0.4 % of 0.52 more alike`; "" without one."""
+        if not isfinite(self.relative_effect):
+            return ""
+        size = self.share if self.side else self.relative_effect
+        return f"{share_of_range(size, self.depth_range)} {self.side}".strip()
 
     @property
     def sized(self) -> str:
-        """The size with its side, `0.4 % of 0.52 more alike`; a number without a side has the sign of the metric."""
+        """`of_depth`; of any other number, it with the sign of the metric."""
         if not isfinite(self.size):
             return ""
-        if not self.is_share:
-            return signed(significant(self.size, 2))
-        if not self.side:
-            return signed(share_of_range(self.size, self.depth_range))
-        return f"{share_of_range(abs(self.size), self.depth_range)} {self.side}"
+        return self.of_depth if self.is_share else signed(significant(self.size, 2))
 
     @property
     def number(self) -> str:
         """The same behind the verdict, which may say the side: `by 0.4 % of 0.52`."""
-        return f"by {self.sized.removesuffix(self.side).strip()}" if self.said == self.side else self.sized
+        if self.is_share and self.said == self.side:
+            return f"by {share_of_range(self.share, self.depth_range)}"
+        return self.sized
 
     @property
     def counted(self) -> str:
@@ -171,12 +188,7 @@ class Finding:
     @property
     def _direction(self) -> int:
         """1 or -1, the sign of an estimate if tokens grow alike; 0 where the metric is about something else."""
-        return describe_metric(self.metric).homogenization if self.metric and is_alike(self.metric) else 0
-
-
-def is_alike(metric: str) -> bool:
-    """Whether a metric is about how alike tokens are to each other."""
-    return metric != _ATTRACTION and describe_metric(metric).homogenization != 0
+        return likeness(self.metric) if self.metric else 0
 
 
 _NAMES = {field.name for field in fields(Finding)}
@@ -187,7 +199,7 @@ def findings(rows: Iterable[Mapping[str, Any]], controls: Mapping[str, Mapping[s
     roles = {(variant, control): role for variant, named in controls.items() for role, control in named.items()}
     found = []
     for row in rows:
-        role = ORIGINAL if row.get("minus") == ORIGINAL else roles.get((row["variant"], row.get("minus")))
+        role = ORIGINAL if row.get("minus") == ORIGINAL else roles.get((row.get("variant"), row.get("minus")))
         known = {name: row[name] for name in _NAMES & row.keys() if row[name] is not None}
         found.append(Finding(**known, role=role))
     return found

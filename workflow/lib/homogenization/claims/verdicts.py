@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.claims.findings import findings
 from homogenization.names.numbers import probability, share_in_words, significant
 from homogenization.names.prose import interval
 from homogenization.names.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
@@ -35,15 +36,16 @@ def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
 def in_words(row: Mapping[str, Any]) -> str:
     """The verdict of one row of the table `claims`.
 
-    It reads `supported: −0.012 [−0.015, −0.009], −3.1 % of depth (range 0.39), n 499, p .0003`; what turns a fragile
-    one follows. The share of the texts that changed stands behind n where some did not.
+    It reads `supported: −0.012 [−0.015, −0.009], 3.1 % of depth (range 0.39) more alike, n 499, p .0003`; what turns a
+    fragile one follows. The share of the texts that changed stands behind n where some did not.
     """
     if row["verdict"] == NOT_TESTED:
         return f"{NOT_TESTED}: {row['reason']}"
     parts = [interval(row)]
     if np.isfinite(row["relative_effect"]):
-        share, whole = share_in_words(row["relative_effect"]), significant(row["depth_range"], 2)
-        parts.append(f"{share} of depth (range {whole})")
+        (found,) = findings([row], {})
+        share = share_in_words(found.share if found.side else row["relative_effect"])
+        parts.append(f"{share} of depth (range {significant(row['depth_range'], 2)}) {found.side}".strip())
     parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} {_UNITS[row['unit']]}")
     if row["share_changed"] < 1:
         parts.append(f"{share_in_words(row['share_changed'])} of the texts changed")

@@ -8,7 +8,7 @@ from typing import Any
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
 from homogenization.figures.view_labels import view_label
-from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
+from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric, likeness
 
 # fields of `figures.shown.Shown` that differ between the files of a kind
 _OF_A_FILE = ("title", "metric", "label", "homogenization", "view", "claims_of")
@@ -79,7 +79,7 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
     if metric := of_file.get("metric"):
         description = describe_metric(metric)
         label = f"{description.label} †" if description.depends_on_length else description.label
-        fields |= {"label": label, "homogenization": description.homogenization}
+        fields |= {"label": label, "homogenization": likeness(metric)}
         titles.append(study.figures.titles.get(metric, description.title))
     titles.append(of_file.get("claims_of", ""))
     title = ": ".join(filter(None, titles))
@@ -103,7 +103,7 @@ def curves_page_parameters(study: Study) -> dict[str, Any]:
                 "title": study.figures.titles.get(metric.name, metric.title),
                 "label": metric.label + " †" * metric.depends_on_length,
                 "definition": (inspect.getdoc(metric.compute) or "").partition("\n")[0],
-                "homogenization": metric.homogenization,
+                "homogenization": likeness(metric.name),
             }
             for metric in described
         ],

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from homogenization.claims.findings import findings
 from homogenization.figures.grammar import finish
 from homogenization.figures.shown import Named, Shown, Tables, required
 from homogenization.figures.style import DARK, FINE, GREY, HAIR, NOTE, RULE, VERDICTS
@@ -22,7 +23,7 @@ from homogenization.names.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STU
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
 _CLAIMS = {  # columns of tables/claims.csv that the board shows
-    **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
+    **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic", "metric"), pl.String),
     **dict.fromkeys(("variant", "minus", "verdict", "measured", "criterion", "unit", "published", "reason"), pl.String),
     **dict.fromkeys(("depends_on_length", "fragile", "p_decides", "first_decides"), pl.Boolean),
     **dict.fromkeys(("n_same_first", "n_reviews"), pl.Int64),
@@ -174,12 +175,15 @@ def _cell(row: dict[str, Any], n_columns: int = 1) -> _Cell:
     """The cell of a row of the table claims, as wide as so many columns."""
     if row["verdict"] == NOT_TESTED or not _is_number(row["estimate"]):
         return _without_number(row["verdict"], row["reason"] or "no result", n_columns)
+    (found,) = findings([row], {})
     number = short_number(row["estimate"], signed=row["statistic"] in _SIGNED)
     ends = [row["ci_low"], row["ci_high"]]
     between = f"[{', '.join(map(short_number, ends))}]" if all(map(_is_number, ends)) else ""
     if _is_number(row["relative_effect"]):
-        number, between = signed(share_in_words(row["relative_effect"])), f"{number} {between}".strip()
-    details = [between, *caveats(row["fragile"], row["imbalance"])]
+        between = f"{number} {between}".strip()
+        number = share_in_words(found.share) if found.side else signed(share_in_words(row["relative_effect"]))
+    marks = caveats(row["fragile"], row["imbalance"])
+    details = [found.side, *marks, between] if found.side else [between, *marks]
     details += [where_few([row["n_reviews"]], REVIEWS)] if row["unit"] == REVIEWS else []
     details += [f"p {probability(row['p_max_t'])}"] if row["p_decides"] else []
     if _is_number(row["share_changed"]) and row["share_changed"] < 1:

@@ -33,6 +33,7 @@ from homogenization.figures.words import counted
 from homogenization.names.numbers import typeset
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import DECIDED
 
 _DIFFERENCES = ["mean", "ci_low", "ci_high", "mean_common"]
 _COMMON_LOOK = {"lw": LIGHT, "ls": (0, (2.5, 1.5)), "marker": ""}
@@ -141,7 +142,7 @@ def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle
 
 def _face() -> pl.Expr:
     """How the difference of a row is marked: one of `_FACES`."""
-    differs = pl.col("verdict").is_in(["higher", "lower"])
+    differs = pl.col("verdict").is_in(DECIDED)
     filled = pl.when(pl.col("fragile")).then(pl.lit("half")).otherwise(pl.lit("filled"))
     return pl.when(differs).then(filled).otherwise(pl.lit("open"))
 

@@ -15,9 +15,16 @@ TOKEN_COUNT = "n_tokens"
 # The table `first_token` and the figure `first_token_scatter` are made where all of these are configured.
 CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
 
+_ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
+
 DEPENDS_ON_LENGTH = frozenset(name for name, metric in _METRICS.items() if metric.depends_on_length)
 
 
 def describe_metric(name: str) -> Metric:
     """The registered metric `name`, with its title and label."""
     return _METRICS[name]
+
+
+def likeness(name: str) -> int:
+    """1 or -1, the sign of a difference in a metric if tokens grow alike; 0 where it is about something else."""
+    return _METRICS[name].homogenization if name in _METRICS and name != _ATTRACTION else 0

@@ -9,11 +9,11 @@ import itables
 import polars as pl
 from markupsafe import Markup
 
+from homogenization.claims.findings import findings
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS
 from homogenization.figures.style import VERDICTS
-from homogenization.names.numbers import share_of_range
 from homogenization.names.prose import grouped, interval
 from homogenization.names.verdicts import NOT_TESTED, caveats
 from homogenization.report.page import packed, render
@@ -23,7 +23,7 @@ from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 _OVER_DEPTH = "over depth"
 _COLUMNS = ("Claim", "Source", "Layers", "Model", "Verdict", "Checks", "Of depth", "Estimate and interval", "n")
 _FILTERED = (1, 2, 3, 4, 5)
-_NUMBERS = {6: "relative_effect", 7: "estimate"}  # columns of text that sort by a number
+_NUMBERS = {6: "share of depth", 7: "estimate"}  # columns of text that sort by a number
 
 
 def make(inputs: Mapping[str, Any], **shown: Any) -> str:
@@ -61,8 +61,8 @@ def claims_page(
     in_order = claims.sort(pl.col("claim").cast(claim), pl.col("model").cast(model), maintain_order=True)
     rows = in_order.filter(pl.col("verdict") != NOT_TESTED).to_dicts()
     details = [
-        {"imbalance": imbalance.get((row["variant"], row["minus"])), "first": where_the_first_stays(row)}
-        for row in rows
+        {"imbalance": imbalance.get((row["variant"], row["minus"])), "first": where_the_first_stays(row), "found": one}
+        for row, one in zip(rows, findings(rows, {}), strict=True)
     ]
     named = {"variants": dict(variants), "conventions": CONVENTIONS}
     cells = [
@@ -73,12 +73,10 @@ def claims_page(
             Markup.escape(labels[row["model"]]),
             f"{VERDICTS[row['verdict']].sign} {row['verdict']}",
             " · ".join(caveats(row["fragile"], detail["imbalance"])),
-            share_of_range(row["relative_effect"], row["depth_range"]).replace(" ", "\u00a0")
-            if isfinite(row["relative_effect"])
-            else "",
+            re.sub(r" (?!more|less|higher|lower)", "\u00a0", detail["found"].of_depth),
             interval(row),
             row["n_reviews"],
-            *(row[name] if isfinite(row[name]) else None for name in _NUMBERS.values()),
+            *(number if isfinite(number) else None for number in (detail["found"].oriented, row["estimate"])),
         )
         for row, detail in zip(rows, details, strict=True)
     ]

@@ -11,14 +11,13 @@ import altair as alt
 
 from homogenization.figures.grammar import DEPTH_LABEL
 from homogenization.figures.style import BAND, DARK, EDGE, FULL, GREY, GRID, MARGIN, NOTE, STRONG, WHITE, LineStyle
+from homogenization.names.verdicts import DECIDED
 
 # states after the final norm stand right of depth 1: the first, and the distance of the next, within a room
 _FINAL, _STEP, _ROOM = 1.06, 0.038, 0.22
 _WIDTHS = {1: 720, 2: 440, 3: 275}  # pixels of a panel, by number of columns
 _HEIGHT = 200
-_MARKS = (
-    "Filled marker: higher or lower, corrected for all layers; pale: so, but fragile; open: undecided or negligible."
-)
+_MARKS = "Filled marker: decided, corrected for all layers; pale: so, but fragile; open: undecided or negligible."
 _MARKERS = {  # of matplotlib -> as a path of SVG, within -1 and 1
     "o": "M-.9,0A.9,.9,0,1,1,.9,0A.9,.9,0,1,1,-.9,0Z",
     "^": "M0,-1L1,.8L-1,.8Z",
@@ -246,7 +245,7 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
         *look.curves(
             ("mean_here:Q", "low_here:Q", "high_here:Q"),
             axis,
-            alt.condition("test(/higher|lower/, datum.verdict)", look.fill, alt.value(WHITE)),
+            alt.condition(f"test(/{'|'.join(DECIDED)}/, datum.verdict)", look.fill, alt.value(WHITE)),
             [
                 alt.Tooltip("pair:N", title="difference"),
                 alt.Tooltip("verdict:N", title="verdict"),

@@ -17,11 +17,11 @@ from homogenization.measures.views import VIEWS, look_of
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.points import FINAL_NORM
 from homogenization.names.prose import grouped
-from homogenization.names.verdicts import NEGLIGIBLE, UNDECIDED
+from homogenization.names.verdicts import DECIDED, NEGLIGIBLE, UNDECIDED
 from homogenization.statistics.estimates import margin_of
 
 _FRAGILE = ", fragile"
-VERDICTS = (UNDECIDED, *(f"{verdict}{mark}" for mark in ("", _FRAGILE) for verdict in (NEGLIGIBLE, "lower", "higher")))
+VERDICTS = (UNDECIDED, *(f"{verdict}{mark}" for mark in ("", _FRAGILE) for verdict in (NEGLIGIBLE, *DECIDED)))
 
 _DIGITS, _DIGITS_OF_ENDS = 5, 3  # significant ones: a mean near 1 needs them
 KEYS = ("metric", "view", "model", "variant")

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Finding, findings, is_alike
+from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Finding, findings
 from homogenization.claims.terms import views_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
-from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.catalogue import describe_metric, likeness
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.prose import grouped, sentence
 from homogenization.names.variants import ORIGINAL
-from homogenization.names.verdicts import NOT_TESTED, SEEDS, SUPPORTED, caveats
+from homogenization.names.verdicts import DECIDED, NOT_TESTED, SEEDS, SUPPORTED, caveats
 
 # of controls that have the same phrases at another place
 PLACE_ROLES = ("edge", "side", "rewriting")
@@ -29,7 +29,7 @@ DEPTH, TEXTS, FIRST_TOKEN, CAUSES, HARM, TRAINING = GROUPS = (
 )
 # how the reason begins why a claim is about what the study does not have
 _LACKING = ("the study ", "the model does not read ")
-_RESULT = {"higher": SUPPORTED, "lower": SUPPORTED}  # of a contrast; which of the two, its estimate says
+_RESULT = dict.fromkeys(DECIDED, SUPPORTED)  # of a contrast; which of the two, its estimate says
 
 
 class Topic(NamedTuple):
@@ -118,7 +118,7 @@ def moves_of(questions: Sequence[Question], model: str) -> tuple[Finding | None,
 
 def headline_metric(names: Collection[str]) -> str | None:
     """The metric that stands for how alike tokens are: the paper's, else the next that the study has; None without."""
-    alike = [name for name in names if is_alike(name)]
+    alike = [name for name in names if likeness(name)]
     return next((name for name in HEADLINE_METRICS if name in alike), min(alike, default=None))
 
 

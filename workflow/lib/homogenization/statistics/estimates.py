@@ -10,8 +10,20 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri, stdtrit
 
+from homogenization.metrics.catalogue import likeness
 from homogenization.names.columns import ENDS, columns, ends_of, with_ends
-from homogenization.names.verdicts import CHECKS, HIGHER, KEPT, LOWER, NEGLIGIBLE, NOT_TESTED, ROBUST, UNDECIDED
+from homogenization.names.verdicts import (
+    CHECKS,
+    HIGHER,
+    KEPT,
+    LESS_ALIKE,
+    LOWER,
+    MORE_ALIKE,
+    NEGLIGIBLE,
+    NOT_TESTED,
+    ROBUST,
+    UNDECIDED,
+)
 from homogenization.statistics.resampling import (
     FEWEST_NEGLIGIBLE,
     Resampling,
@@ -43,9 +55,9 @@ JUDGED_SCHEMA = {
 #: The verdict on it
 VERDICT_SCHEMA = {
     #: `negligible`: the interval lies within `contrasts.margin` × `depth_range`, or × `review_sd` where that is larger,
-    #: of 0 (of fewer than 16 reviews this is `undecided`); else `higher` or `lower`: `p_max_t` is below
-    #: 1 − `contrasts.confidence` or, in a table without it, the interval lies on that side of 0; else `undecided`;
-    #: `not tested`
+    #: of 0 (of fewer than 16 reviews this is `undecided`); else `more alike` or `less alike`, or `higher` or `lower` of
+    #: a metric that does not say how alike tokens are: `p_max_t` is below 1 − `contrasts.confidence` or, in a table
+    #: without it, the interval lies on that side of 0; else `undecided`; `not tested`
     "verdict": pl.String,
     "fragile": pl.Boolean,  #: whether the interval of `robust` or of `kept` gives another verdict than a decided one
 }
@@ -133,8 +145,8 @@ def judged(
     """`table` with the columns relative_effect, verdict and fragile; depth_range and review_sd are NaN, not null.
 
     Args:
-        table: columns of `estimates`, depth_range, review_sd and, of rows that are corrected within a family, p_max_t;
-            where it has a reason, a row with one is not tested.
+        table: metric, columns of `estimates`, depth_range, review_sd and, of rows that are corrected within a family,
+            p_max_t; where it has a reason, a row with one is not tested.
         resampling: margin and level.
         mean: name of the column of the estimate.
         fewest: reviews with which a difference can be negligible; with fewer it is undecided.
@@ -151,9 +163,17 @@ def judged(
     tested = table["reason"].is_null().to_numpy() if "reason" in table.columns else True
     return table.with_columns(
         (pl.col(mean) / pl.col("depth_range")).alias("relative_effect"),
-        pl.Series("verdict", np.where(tested, found, NOT_TESTED), dtype=pl.String),
+        pl.Series("verdict", np.where(tested, _said(found, table["metric"]), NOT_TESTED), dtype=pl.String),
         pl.Series("fragile", np.logical_or(*turned) & (found != UNDECIDED) & tested, dtype=pl.Boolean),
     )
+
+
+def _said(verdicts: np.ndarray, metrics: pl.Series) -> np.ndarray:
+    """The verdicts by `verdict` on differences of these metrics, where a side of 0 is one of likeness in its words."""
+    names, places = np.unique(metrics.to_numpy(), return_inverse=True)
+    more = np.array([likeness(name) for name in names], dtype=np.int64)[places]
+    side = np.select([verdicts == HIGHER, verdicts == LOWER], [1, -1])
+    return np.select([side * more > 0, side * more < 0], [MORE_ALIKE, LESS_ALIKE], verdicts)
 
 
 def hodges_lehmann(values: np.ndarray, confidence: float) -> Estimates:
