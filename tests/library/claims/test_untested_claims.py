@@ -88,10 +88,10 @@ def few():
 @pytest.mark.parametrize(
     ("statistic", "keys", "reason"),
     [
-        ("contrast", {"metric": RANK, "variant": "front", "minus": "original"}, "9 of 30 .* front;"),
-        ("contrast", {"metric": RANK, "variant": "end", "minus": "front"}, "4 of 30 .* end and front"),
-        ("slope", {"metric": RANK, "variant": "front"}, "9 of 30 reviews accepted in front"),
-        ("level", {"metric": RANK, "variant": "lost"}, "0 of 30 .* in lost; at least 10 are needed"),
+        ("contrast", {"metric": RANK, "variant": "front", "minus": "original"}, "9 of 30 reviews accepted;"),
+        ("contrast", {"metric": RANK, "variant": "end", "minus": "front"}, "4 of 30 reviews accepted in both;"),
+        ("slope", {"metric": RANK, "variant": "front"}, "9 of 30 reviews accepted"),
+        ("level", {"metric": RANK, "variant": "lost"}, "0 of 30 reviews accepted; at least 10 are needed"),
         ("contrast", {"metric": RANK, "variant": "end", "minus": "original"}, None),
         ("similarity", {"variant": "front"}, None),
         ("similarity", {"variant": "lost"}, "no review was rewritten as 'lost'"),

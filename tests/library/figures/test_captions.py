@@ -1,5 +1,6 @@
 """The captions of the report: rendered as Snakemake renders them."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -98,11 +99,18 @@ def test_the_first_page_has_what_tables_say_in_words(name, tmp_path):
     """Snakemake shows pictures; a table it only offers for download."""
     path = f"results/tables/{name}.csv"
     columns = ("arm,minus,", "tuned,,") if name == "training" else ("model,", "small,")
-    (tmp_path / path).write_text(f"{columns[0]}answer\n{columns[1]}What was found.\n")
+    (tmp_path / path).write_text(f'{columns[0]}answer\n{columns[1]}"What was found, in `front`."\n{columns[1]}None.\n')
     files = [path, "results/tables/harm.csv"]
-    page = in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, CONFIG, files))
-    assert page.count("What was found.") == 1
+    labels = {"small": "Small, causal", "tuned": "Tuned (1)", "front": "Moved first", "control": None}
+    provenance = MADE | {"weights": {"small": "0" * 64}, "configuration": ""}
+    config = CONFIG | {"figures": {"labels": labels}, "provenance": provenance}
+    page = in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, config, files))
+    assert page.count("What was found, in <cite>Moved first</cite>.") == 1
+    assert page.count("None.") == 1
+    assert page.count(labels[columns[1].partition(",")[0]]) >= 2
     assert f"<strong>{name.capitalize()}" in page
+    written = re.sub(r"<[^>]*>|someone/small|moved: front", "", page)
+    assert not re.findall(r"\b(small|tuned|front)\b", written)
 
 
 def test_the_caption_of_claims_serves_the_table_too():

@@ -104,7 +104,7 @@ def test_a_cell_says_what_else_there_is_to_a_verdict(changes, told):
 
 
 def test_the_cure_of_unchanged_texts_is_said_once():
-    reason = "17 of 20 texts are as the original in front; at least 10 have to differ"
+    reason = "17 of 20 texts are as the original; at least 10 have to differ"
     cure = "Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more"
     table = claims_table(verdict="not tested", reason=f"{reason}. {cure}")
     told = " ".join(texts(figure_of("claims", table)).split())

@@ -1,5 +1,7 @@
 """What every figure of the catalogue keeps to, drawn of its example."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +11,7 @@ from drawings import LONG, as_svg, line, require_axis_labels, require_house_styl
 from homogenization.figures.catalogue import FIGURES
 from homogenization.figures.drawing import save_figure
 from homogenization.figures.shown import names_of
+from homogenization.names.variants import ORIGINAL
 from library.figures.examples import drawn, example, figure_of, require_refusal, shown_of, tables_of, used_by
 
 # figure -> panel, label of a line, columns of x and y, and the rows of the figure's first table that are the line
@@ -154,3 +157,27 @@ def test_it_uses_the_tables_and_fields_of_its_entry(name):
     tables, fields = used_by(name)
     assert fields - {"source", "style"} == {"title", *FIGURES[name].shows}
     assert tables == {table.partition(".")[0] for table in FIGURES[name].tables}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_models_variants_and_arms_are_told_by_their_labels_alone(name):
+    """Whatever they are called in tables."""
+    pairs = [pair for field in ("models", "variants", "arms") for pair in getattr(shown_of(name), field)]
+    ids = {one: f"id_{one}" for one in names_of(pairs) if one != ORIGINAL}
+    tables = {
+        table: rows.with_columns(pl.col({"model", "variant", "minus", "control", "arm"} & {*rows.columns}).replace(ids))
+        for table, rows in tables_of(name).items()
+    }
+    told = {field: renamed(value, ids) for field, value in vars(shown_of(name)).items()}
+    told["variants"] = [[one, "Untouched" if one == ORIGINAL else label] for one, label in told["variants"]]
+    figure = figure_of(name, tables, **told)
+    written = [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
+    assert not [text for text in written if "id_" in text]
+    assert not [text for text in written if re.match("original\\b", text, re.IGNORECASE)]
+
+
+def renamed(value, ids):
+    """The value of a field with other names: in pairs of a name and a label, in pairs of names, in lists of names."""
+    if isinstance(value, str):
+        return ids.get(value, value)
+    return [renamed(one, ids) for one in value] if isinstance(value, list | tuple) else value

@@ -13,8 +13,9 @@ from conftest import ROOT
 from examples import example_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.keys import STATISTICS
-from homogenization.config.presentation import first_page_parameters
+from homogenization.config.presentation import claims_page_parameters, first_page_parameters
 from homogenization.names.numbers import share_of_range, signed, significant
+from homogenization.report.claims_table import claims_page
 from homogenization.report.first_page import first_page, make
 from homogenization.run.parquet import write_table
 from library.statistics.shared import words_of
@@ -305,3 +306,27 @@ def test_the_grid_has_a_heading_for_each_row_and_column(read, browser):
     curve = browser.find_element(By.CSS_SELECTOR, "#first-page figure svg")
     assert "over depth" in curve.accessible_name
     assert N_TEXTS == 16
+
+
+@pytest.mark.parametrize("n_changed", [N_TEXTS, 3])
+def test_models_and_variants_are_told_by_their_labels_alone(n_changed, monkeypatch):
+    """On the first page and in the table of claims, also where too few texts differ; `original` is a word of pages."""
+    monkeypatch.chdir(ROOT)
+    config = configured("config.yaml")
+    names = sorted({*config["models"], *config["variants"]} - {"original"}, key=len, reverse=True)
+    config["figures"]["labels"] = {name: f"Label {place}" for place, name in enumerate(names)}
+    made = make_study(config, n_changed=n_changed)
+    unbalanced = made.tables["comparisons"].with_columns(
+        imbalance=pl.lit(f"tokens_per_word ({next(iter(config['models']))})")
+    )
+    template = {name: (ROOT / f"workflow/report/pages/{name}.jinja").read_text() for name in ("claims_table", "claim")}
+    shown = claims_page_parameters(made.study) | {"row_template": template["claim"]}
+    for page in (
+        first_page(made.tables, **first_page_parameters(made.study), template=TEMPLATE, words=WORDS),
+        claims_page(made.tables["claims"], unbalanced, **shown, template=template["claims_table"]),
+    ):
+        rows = "".join(re.findall('"data_json": "(.*)"', page)).replace("\\n", " ")  # of the table, in its script
+        said = re.sub(r"<style.*?</style>|<script.*?</script>", "", page, flags=re.DOTALL)
+        said = re.sub(r"<code>.*?</code>|<[^>]*>", " ", said + rows)  # the name of a claim is one of the tables
+        assert "Label" in said
+        assert re.findall(rf"\b({'|'.join(names)})\b", said) == []

@@ -374,7 +374,7 @@ def test_the_script_writes_the_table(tmp_path):
     written, comparisons = of_layers(read_table(outputs[0])), pl.read_csv(outputs[1])
     tested = contrast(metrics, common_of(metrics, 2.0), pairs=PAIRS[:1], openings=openings_of(2))
     assert_frame_equal(written.filter(minus="original"), tested, check_exact=True)
-    assert written.filter(minus="end")["reason"].unique().item().startswith("3 of 9 reviews accepted in both front and")
+    assert written.filter(minus="end")["reason"].unique().item().startswith("3 of 9 reviews accepted in both;")
     assert comparisons.select("minus", "n_accepted", "tested").rows() == [("original", 9, True), ("end", 3, False)]
     assert comparisons["imbalance"].to_list() == [None, "order"]
     assert "front minus end is not tested: 3 of 9" in (tmp_path / "log").read_text()

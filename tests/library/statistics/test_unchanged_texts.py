@@ -117,8 +117,8 @@ def test_nothing_is_negligible_because_nothing_was_moved(n_changed, tested):
         assert alike["estimate"] == pytest.approx(0.95)
     else:
         cure = "Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more"
-        of_front = f"21 of 30 texts are as the original in front; at least 10 have to differ. {cure}"
-        of_both = f"21 of 30 texts are the same in front and inward; at least 10 have to differ. {cure}"
+        of_front = f"21 of 30 texts are as the original; at least 10 have to differ. {cure}"
+        of_both = f"21 of 30 texts are the same in both; at least 10 have to differ. {cure}"
         assert [row["reason"] for row in (first, control, alike)] == [of_front, of_both, of_front]
         assert {row["verdict"] for row in (first, control, alike)} == {NOT_TESTED}
         assert table.select("variant", "minus", "reason").unique(maintain_order=True).sort("minus").rows() == [
@@ -142,7 +142,7 @@ def test_pooled_tokens_are_compared_where_nine_in_ten_texts_differ(n_changed, te
     (row,) = judged([claim_of(convention="thesis", contrast=contrast, above=0)], evidence).iter_rows(named=True)
     assert (row["verdict"] == NOT_TESTED) == (not tested)
     if not tested:
-        assert "4 of 30 texts are as the original in front; of all texts together, at least 90 %" in row["reason"]
+        assert "4 of 30 texts are as the original; of all texts together, at least 90 %" in row["reason"]
     assert np.isnan(row["share_changed"])
 
 

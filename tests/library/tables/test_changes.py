@@ -100,20 +100,18 @@ def test_too_few_changed_texts_are_not_compared_and_the_cure_is_named():
     table = similarity(front="a" * 3 + "o" * 17, end="b" * 4 + "o" * 16, inward="a" * 3 + "c" * 9 + "o" * 8)
     pairs = [("front", "original"), ("front", "end"), ("front", "inward"), ("inward", "original")]
     assert comparisons_table(table, pairs, 20, 10)["reason"].to_list() == [
-        f"17 of 20 texts are as the original in front; at least 10 have to differ. {CURE}",
-        f"16 of 20 texts are the same in front and end; at least 10 have to differ. {CURE}",
-        f"11 of 20 texts are the same in front and inward; at least 10 have to differ. {CURE}",
+        f"17 of 20 texts are as the original; at least 10 have to differ. {CURE}",
+        f"16 of 20 texts are the same in both; at least 10 have to differ. {CURE}",
+        f"11 of 20 texts are the same in both; at least 10 have to differ. {CURE}",
         None,
     ]
     few = table.filter(pl.col("review_id") < "r03")  # too few are accepted, and all of these changed
-    assert comparisons_table(few, pairs[:1], 20, 10)["reason"][0].startswith("3 of 20 reviews accepted in front;")
+    assert comparisons_table(few, pairs[:1], 20, 10)["reason"][0].startswith("3 of 20 reviews accepted;")
 
 
 def test_a_number_of_all_texts_together_needs_nine_in_ten_that_differ():
     assert too_few_of_all(similarity(front="a" * 18 + "oo"), "front", "original") is None
     reason = too_few_of_all(similarity(front="a" * 17 + "ooo"), "front", "original")
-    assert reason == (
-        f"3 of 20 texts are as the original in front; of all texts together, at least 90 % have to differ. {CURE}"
-    )
+    assert reason == (f"3 of 20 texts are as the original; of all texts together, at least 90 % have to differ. {CURE}")
     both = similarity(front="a" * 20, inward="a" * 3 + "b" * 17)
-    assert "3 of 20 texts are the same in front and inward;" in too_few_of_all(both, "front", "inward")
+    assert "3 of 20 texts are the same in both;" in too_few_of_all(both, "front", "inward")

@@ -129,8 +129,8 @@ def test_comparisons_count_what_is_accepted_in_both():
     assert table["reason"].to_list() == [
         None,
         None,
-        "1 of 4 reviews accepted in both front and end; at least 2 are needed",
-        "0 of 4 reviews accepted in lost; at least 2 are needed",
+        "1 of 4 reviews accepted in both; at least 2 are needed",
+        "0 of 4 reviews accepted; at least 2 are needed",
     ]
     assert too_few_accepted(similarity, ["original"], 1, 2) is None
 

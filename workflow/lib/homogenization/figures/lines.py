@@ -257,7 +257,7 @@ def probes(tables: Tables, shown: Shown) -> Figure:
         "Line: mean over reviews of a logistic regression of pooled states, trained on the originals of other reviews; "
         f"band: the 95 % interval of the original. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
     )
-    handles = [*handles_of(texts, styles), handle("original, labels permuted", _NULL)]
+    handles = [*handles_of(texts, styles), handle(f"{dict(texts).get(ORIGINAL, ORIGINAL)}, labels permuted", _NULL)]
     return panels.finish(shown.title, note, handles)
 
 

@@ -56,6 +56,8 @@ def claims_page(
     """
     labels = {None: "all models", **dict(models)}
     imbalance = {row[:2]: row[2] for row in comparisons.select("variant", "minus", "imbalance").rows() if row[2]}
+    for name, label in models:  # a covariate of a model has its name behind it
+        imbalance = {pair: said.replace(f"({name})", f"({label})") for pair, said in imbalance.items()}
     # claim by claim, as they stand in the table, and in a claim by model
     claim, model = pl.Enum(claims["claim"].unique(maintain_order=True)), pl.Enum([name for name, _ in models])
     in_order = claims.sort(pl.col("claim").cast(claim), pl.col("model").cast(model), maintain_order=True)

@@ -114,8 +114,8 @@ def too_few_of_all(similarity: pl.DataFrame, variant: str, minus: str) -> str | 
 
 
 def _as_the_other(pair: Sequence[str]) -> str:
-    rewritten = [name for name in pair if name != ORIGINAL]
-    return f"as the original in {rewritten[0]}" if len(rewritten) == 1 else f"the same in {' and '.join(rewritten)}"
+    """Names of variants stand beside a reason, by their labels on pages."""
+    return "as the original" if ORIGINAL in pair else "the same in both"
 
 
 def too_few_accepted(similarity: pl.DataFrame, variants: Sequence[str], n_reviews: int, min_reviews: int) -> str | None:
@@ -127,8 +127,8 @@ def too_few_accepted(similarity: pl.DataFrame, variants: Sequence[str], n_review
     n_accepted = count_accepted(similarity, rewritten, n_reviews)
     if not rewritten or n_accepted >= min_reviews:
         return None
-    where = rewritten[0] if len(rewritten) == 1 else f"both {' and '.join(rewritten)}"
-    return f"{n_accepted} of {n_reviews} reviews accepted in {where}; at least {min_reviews} are needed"
+    where = "" if len(rewritten) == 1 else " in both"
+    return f"{n_accepted} of {n_reviews} reviews accepted{where}; at least {min_reviews} are needed"
 
 
 def count_accepted(similarity: pl.DataFrame, variants: Sequence[str], n_reviews: int) -> int:
