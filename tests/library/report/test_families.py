@@ -1,6 +1,7 @@
 """Sentences from the tables of SmolLM2, MiniLM, Gemma 3 and Qwen2.5 (tests/data/families), against these tables."""
 
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -179,6 +180,13 @@ def test_the_sentence_of_every_combination_of_verdicts_contradicts_none(depth, p
         assert last.endswith(f"tokens are {beside}.")
     assert ("no difference that matters" in last) == ("negligible" in (plain, beside))
     assert ("undecided" in last) == ("undecided" in (plain, beside))
+    if other:
+        marked = write(
+            words_of("models"),
+            depth=of_depth,
+            moves=[("front", moved(plain, "original"), replace(other, marks=("unbalanced",)))],
+        )
+        assert marked.replace(" (out of balance)", "", 1) == said != marked
 
 
 def test_fragile_is_said_to_be_what_it_is():

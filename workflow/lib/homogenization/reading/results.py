@@ -180,7 +180,7 @@ class Results:
         self._refuse_unknown("model", model, self._read["model"])
         self._refuse_unknown("variant", variant, self._read["variant"])
         self._refuse_unknown(f"text in the variant {variant}", review, written["review_id"])
-        _, _, shard, _, _, text, *_ = written.row(by_predicate=pl.col("review_id") == review)
+        shard, text = written.filter(review_id=review).select("shard", "text").row(0)
         path = self.folder / f"states/{model}/{variant}/{shard}.zarr.zip"
         if not path.exists():
             raise HomogenizationError(
