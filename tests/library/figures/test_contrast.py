@@ -73,7 +73,7 @@ def test_markers_are_filled_where_significant_and_every_layer_has_one():
 
 def test_a_fragile_difference_is_half_filled_and_a_negligible_one_open():
     at = pl.col("layer")
-    verdict = pl.when(at == 3).then(pl.lit("lower")).when(at == 5).then(pl.lit("negligible")).otherwise("verdict")
+    verdict = pl.when(at == 3).then(pl.lit("less alike")).when(at == 5).then(pl.lit("negligible")).otherwise("verdict")
     table = contrasts_table().with_columns(verdict=verdict, fragile=at.is_in([3, 4]))
     axes = figure_of("contrast", table).axes[0]
     assert line(axes, "front half").get_xdata().tolist() == [3 / 8]
@@ -84,7 +84,7 @@ def test_a_fragile_difference_is_half_filled_and_a_negligible_one_open():
 
 def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
     of_end = pl.when(pl.col("point") == "final_norm", pl.col("variant") == "end")
-    verdict = of_end.then(pl.lit("higher")).otherwise("verdict")
+    verdict = of_end.then(pl.lit("more alike")).otherwise("verdict")
     axes = figure_of("contrast", contrasts_table().with_columns(verdict=verdict)).axes[0]
     assert line(axes, "end after final norm").get_markerfacecolor() == variant_styles(VARIANTS)["end"].colour
     assert line(axes, "front after final norm").get_markerfacecolor() == "white"
