@@ -25,7 +25,7 @@ COUNTS = (1, 2, 4)
 
 def movable(raw: pl.DataFrame) -> pl.DataFrame:
     """The sentences with an adjunct that moves, in the order of their reviews: text, label."""
-    reviews = clean_reviews(raw)
+    reviews = clean_reviews(raw.with_row_index("row"))
     sentences = parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))
     rows = [
         (sentence.text[slice(*sentence.span)], label)
