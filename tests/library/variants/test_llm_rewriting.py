@@ -13,14 +13,14 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from bad_server import ENTRY, KEY, BadServer, user_message
-from homogenization.run.parquet import read_table, table_metadata, write_table
+from homogenization.run.parquet import read_table, table_metadata
 from homogenization.variants.keyphrases import candidates
 from homogenization.variants.llm_rewriting import Candidate, _measured
 from homogenization.variants.refusals import CANDIDATE_SCHEMA
 from homogenization.variants.rules import move_by_rules
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
 from homogenization.variants.similarity import load_encoder, score_against_originals
-from script import ScriptError, run_script
+from script import ScriptError, written_by_llm
 from unparsed import unparsed
 
 TERMS = ("zombie", "plot", "clever", "cast")
@@ -34,7 +34,7 @@ LIMITS = {"candidates": 3, "min_coverage": 0.8, "max_distance": 0.35, "length_ra
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
-    """The variables of the job; `arguments` fills in the server."""
+    """The variables of the job; `run` fills in the server."""
     monkeypatch.setenv("TEST_API_KEY", KEY)
     monkeypatch.setenv("TEST_SERVER", "")
 
@@ -52,49 +52,21 @@ def write(message, candidate):
     return json.dumps({"review": in_front(message.partition("---\n")[2])})
 
 
-def arguments(folder, base_url, params, **resources):
-    """What the job is given; its inputs are written to `folder`, and the server's address to the environment."""
-    os.environ["TEST_SERVER"] = base_url
+def run(folder, server, params=None, keyphrases=None, **resources):
+    """Run the job; its variant and its candidates."""
+    os.environ["TEST_SERVER"] = server.base_url
     shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": ["pos", None, "neg"] * 2})
     rows = [
         (name, place.term, 1.0, place.sentence, place.start, place.end)
         for name, text in TEXTS.items()
         for place in phrases_of(text)
     ]
-    write_table(shard, folder / "corpus" / "000.parquet")
-    write_table(pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row"), folder / "keyphrases" / "000.parquet")
-    made = {"variant": "variants/front/000.parquet", "candidates": "variants/front/000.candidates.parquet"}
-    made |= {"similarity": "similarity/front/000.parquet"} if "encoder" in params else {}
-    return {
-        "input": {"shard": str(folder / "corpus/000.parquet"), "keyphrases": str(folder / "keyphrases/000.parquet")},
-        "output": {name: str(folder / path) for name, path in made.items()},
-        "params": {
-            "variant": "front",
-            "module": "writers.endpoint",
-            "unit": "review",
-            "writer": {**ENTRY, "base_url": "$TEST_SERVER"},
-            "prompt": PROMPT,
-            "position": "front",
-            "protocol": "grammar",
-            "gate": None,
-            "filters": LIMITS,
-            "encoder": None,
-            "seed": 0,
-            **params,
-        },
-        "resources": {"gpu": 0, "connections": 3, "timeout_seconds": 10.0, "max_retries": 1, **resources},
-    }
-
-
-def run(folder, server, params=None, **resources):
-    """Run the job; its variant and its candidates."""
-    given = arguments(folder, server.base_url, params or {}, **resources)
-    run_script("rewrite_with_llm", log_in(folder), **given)
-    return read_table(given["output"]["variant"]), read_table(given["output"]["candidates"])
-
-
-def log_in(folder):
-    return folder / "logs" / "000.log"
+    phrases = pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row") if keyphrases is None else keyphrases
+    usual = {"module": "writers.endpoint", "unit": "review", "writer": {**ENTRY, "base_url": "$TEST_SERVER"}}
+    usual |= {"prompt": PROMPT, "filters": LIMITS, "encoder": None}
+    tables = {"shard": shard, "keyphrases": phrases}
+    made = written_by_llm(folder, tables, usual | (params or {}), **({"max_retries": 1} | resources))
+    return made["variant"], made["candidates"]
 
 
 def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
@@ -117,7 +89,7 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
     described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front"}
     described |= {"unit": "review", "seed": 0, "protocol": "grammar", "gate": None}
     for name in ("000", "000.candidates"):
-        metadata = table_metadata(tmp_path / "variants" / "front" / f"{name}.parquet")
+        metadata = table_metadata(tmp_path / "variants" / "v" / f"{name}.parquet")
         assert metadata.pop("made_by")["rule"] == "rewrite_with_llm"
         assert metadata == described
     sent = {user_message(body) for body in server.received}
@@ -207,7 +179,7 @@ def test_a_shard_in_which_nothing_passes_goes_on_and_says_why(tmp_path):
     assert variant.is_empty()
     assert variant.schema == VARIANT_SCHEMA
     assert len(judged) == 18
-    log = log_in(tmp_path).read_text()
+    log = (tmp_path / "logs" / "000.log").read_text()
     assert re.search(
         r"none of the 6 reviews .* malformed 15, length 3\. The shard goes on without any\. Read some", log
     )
@@ -218,10 +190,7 @@ def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
         return json.dumps({"review": "Frankly: " + message.partition("---\n")[2]})
 
     with BadServer(rephrased) as server:
-        given = arguments(tmp_path, server.base_url, {})
-        write_table(pl.DataFrame(schema=KEYPHRASE_SCHEMA), given["input"]["keyphrases"])
-        run_script("rewrite_with_llm", log_in(tmp_path), **given)
-    variant, judged = read_table(given["output"]["variant"]), read_table(given["output"]["candidates"])
+        variant, judged = run(tmp_path, server, keyphrases=pl.DataFrame(schema=KEYPHRASE_SCHEMA))
     assert variant["placements"].to_list() == [[]] * 6
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["distance"].null_count() == 6
@@ -259,6 +228,6 @@ def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
     assert judged.filter(reason="similarity")["f1"].item() < 0.75
     assert judged.filter(reason="malformed")["f1"].item() is None
     # the scores of the texts are those that a job of their own would give, to the last bit
-    originals = read_table(tmp_path / "corpus" / "000.parquet")
+    originals = read_table(tmp_path / "shard.parquet")
     scores = score_against_originals(load_encoder(**encoder), originals, variant)
-    assert_frame_equal(read_table(tmp_path / "similarity" / "front" / "000.parquet"), scores, check_exact=True)
+    assert_frame_equal(read_table(tmp_path / "similarity" / "v" / "000.parquet"), scores, check_exact=True)

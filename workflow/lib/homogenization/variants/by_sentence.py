@@ -145,7 +145,7 @@ class Sentences(Unit):
         text, parts, done, placements = self._sentences[name][0].text, [], 0, []
         for number, sentence in enumerate(self._sentences[name]):
             new = texts.get((name, number))
-            parts += [text[done : sentence.span[0]], text[slice(*sentence.span)] if new is None else new]
+            parts += [text[done : sentence.span[0]], sentence.written if new is None else new]
             done = sentence.span[1]
             for phrase in (phrase for phrase in self._phrases.get(name, ()) if phrase.sentence == number):
                 before = place_in_sentence(text, sentence.span, phrase.start, phrase.term)
@@ -164,12 +164,11 @@ def _task(name: str, sentence: Sentence, phrases: Sequence[Phrase]) -> Task | No
     """What is to be done with a sentence, by its review's key phrases, best first; None where none can move."""
     if sentence.stays:
         return None
-    text = sentence.text[slice(*sentence.span)]
     movable = [
         phrase
         for phrase in phrases
         if phrase.sentence == sentence.number
-        and (place := place_of(phrase.term, text)) is not None
+        and (place := place_of(phrase.term, sentence.written)) is not None
         and sum(place) >= FEWEST_OTHERS
     ]
     if not movable:

@@ -33,11 +33,11 @@ class MainClause:
     @cached_property
     def root(self) -> int | None:
         """Number of the only root's token, a verb, of a sentence that ends with a stop; None for other sentences."""
-        text = self.sentence.text[slice(*self.sentence.span)]
+        text = self.sentence.written
         roots = [number for number, token in enumerate(self.tokens) if token.dep == "ROOT"]
         is_plain = text.endswith((".", "!")) and is_closed(text) and not any(mark in text for mark in _DIVIDING)
         is_plain = is_plain and len(roots) == 1 and not self.sentence.stays and not _WORDLESS.search(text)
-        return roots[0] if is_plain and self.tokens[roots[0]].pos in ("VERB", "AUX") else None
+        return roots[0] if is_plain and self.tokens[roots[0]].is_verb else None
 
     @cached_property
     def verb(self) -> int | None:
@@ -102,10 +102,6 @@ class MainClause:
         """Number of the token that a token depends on; -1 for the root."""
         return self.tokens[number].head if self.tokens[number].head != number else -1
 
-    def is_verb(self, number: int) -> bool:
-        """Whether a token is a verb or an auxiliary."""
-        return self.tokens[number].pos in ("VERB", "AUX")
-
     def span(self, number: int | None) -> Span | None:
         """First and last token of all that depends on a token; None where others stand between, or without a token."""
         return None if number is None else self.sentence.subtrees[number]
@@ -113,8 +109,7 @@ class MainClause:
     @property
     def begins_with_word(self) -> bool:
         """Whether no mark stands before the first word, nor a quote before the stop."""
-        text = self.sentence.text[slice(*self.sentence.span)]
-        return self.is_word(0) and text.rstrip(".!")[-1:].isalnum()
+        return self.is_word(0) and self.sentence.written.rstrip(".!")[-1:].isalnum()
 
     def is_whole(self, first: int, last: int) -> bool:
         """Whether these tokens are whole words, and brackets and quotes of theirs close."""
@@ -147,10 +142,10 @@ class Move:
         stops come last, and capitals follow the new first word; `names` are the words that keep theirs.
         """
         sentence = self.clause.sentence
-        (begin, stop), (start, end) = sentence.span, self.characters
+        start, end = self.characters
         if self.orders[place] is None:
-            return sentence.text[begin:stop], start - begin
-        atoms = atoms_of(sentence.text, begin, stop)
+            return sentence.written, start - sentence.span[0]
+        atoms = atoms_of(sentence.text, *sentence.span)
         first_word = _first_word(atoms)
         capitalised = not atoms[first_word].text[0].islower()
         atoms[first_word] = without_sentence_capital(atoms, first_word, names)

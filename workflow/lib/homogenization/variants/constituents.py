@@ -20,8 +20,6 @@ from homogenization.variants.phrases import Phrase, literal_phrase, overlap, ter
 
 # the longest constituent that moves as one, in words
 MOST_WORDS = 6
-# a clause, which does not move, is what depends on one of these
-_CLAUSAL = frozenset(("VERB", "AUX"))
 # parts of a noun phrase or of a verb that do not move by themselves
 _BOUND = frozenset(
     ("acl", "amod", "aux", "auxpass", "case", "cc", "compound", "dep", "det", "expl", "intj", "mark", "meta", "neg")
@@ -53,6 +51,11 @@ class Token:
     chunk: int | None
     name: int | None
 
+    @property
+    def is_verb(self) -> bool:
+        """Whether it is a verb or an auxiliary."""
+        return self.pos in ("VERB", "AUX")
+
 
 class Sentence:
     """A parsed sentence of a review."""
@@ -60,6 +63,11 @@ class Sentence:
     def __init__(self, text: str, span: tuple[int, int], number: int, tokens: Sequence[Token]):
         self.text, self.span, self.number, self.tokens = text, span, number, tokens
         self._phrases: dict[tuple[int, int], Phrase | None] = {}
+
+    @property
+    def written(self) -> str:
+        """The sentence as the review has it."""
+        return self.text[slice(*self.span)]
 
     @cached_property
     def chunks(self) -> list[Chunk]:
@@ -183,7 +191,7 @@ class Sentence:
             return
         top = next((i for i in own if not own[0] <= self.tokens[i].head <= own[-1]), own[-1])
         above, index = [], top
-        while self.tokens[index].pos not in _CLAUSAL and index not in above:
+        while not self.tokens[index].is_verb and index not in above:  # a clause does not move
             above.append(index)
             index = self.tokens[index].head
         spans = [self.subtrees[i] for i in reversed(above) if self.tokens[i].dep not in _BOUND]

@@ -64,7 +64,7 @@ def move_by_constructions(
         own = names | sentence.proper_names
         passing = (move for move in moves if passes is None or _passes(passes, sentence, move, places, own))
         move = next(passing, None)
-        moved, start = move.written(position, own) if move else (text[slice(*sentence.span)], None)
+        moved, start = move.written(position, own) if move else (sentence.written, None)
         move = move or moves[0]
         first, end = move.characters
         term = term_of(text[first:end])
@@ -78,7 +78,7 @@ def move_by_constructions(
 
 def _passes(passes: Gate, sentence: Sentence, move: Move, places: Sequence[str], names: frozenset[str]) -> bool:
     """Whether a sentence passes the gate with its phrase at all places where it does not stand already."""
-    own = words(sentence.text[slice(*sentence.span)])
+    own = words(sentence.written)
     texts = [move.written(place, names)[0] for place in places]
     return all(words(text) == own or passes(sentence, text, move.construction) is None for text in texts)
 

@@ -18,7 +18,7 @@ LENGTHS, LEAST_PAIRS = (0.9, 1.15), 0.9
 # what a construction may leave out ("I think that it fails": "it fails, I think")
 _MAY_GO = frozenset(("and", "are", "by", "is", "it", "that", "there", "was", "were", "what"))
 _ADVERBIAL = frozenset(("prep", "advcl", "npadvmod", "advmod"))
-_VERBS, _NOUNS = frozenset(("VERB", "AUX")), frozenset(("NOUN", "PROPN", "PRON"))
+_NOUNS = frozenset(("NOUN", "PROPN", "PRON"))
 _OF_NOUNS = frozenset(("prep", "relcl", "acl", "appos"))
 # the span of a constituent among the words of its sentence, end exclusive
 _Span = tuple[int, int]
@@ -87,16 +87,16 @@ def objections(original: Sentence, candidate: Sentence, way: str | None = None) 
         else than one adjunct of a verb moved. detached: what hangs on a noun left it. parse: fewer than `LEAST_PAIRS`
         of the head-dependent pairs are kept. chunks: a noun chunk is not kept.
     """
-    own, changes = CHANGED.get(way, frozenset()), word_changes(_text(original), _text(candidate))
-    ratio = len(words(_text(candidate))) / len(words(_text(original)))
+    own, changes = CHANGED.get(way, frozenset()), word_changes(original.written, candidate.written)
+    ratio = len(words(candidate.written)) / len(words(original.written))
     checks = {
-        "malformed": is_closed(_text(candidate)),
+        "malformed": is_closed(candidate.written),
         "length": LENGTHS[0] <= ratio <= LENGTHS[1],
         "lost": changes["lost"].keys() <= _MAY_GO | own,
         "repeated": changes["repeated"].keys() <= own,
         "added": changes["added"].keys() <= own,
-        "adjunct": way in REWORDINGS or moved_adjunct(original, _text(candidate)) is not None,
-        "detached": not _is_detached(original, words(_text(candidate))),
+        "adjunct": way in REWORDINGS or moved_adjunct(original, candidate.written) is not None,
+        "detached": not _is_detached(original, words(candidate.written)),
         "parse": kept_pairs(original, candidate) >= LEAST_PAIRS,
         "chunks": _chunks(original) <= _chunks(candidate),
     }
@@ -113,7 +113,7 @@ def word_changes(original: str, candidate: str) -> dict[str, Counter[str]]:
 
 def moved_adjunct(original: Sentence, text: str) -> MovedWords | None:
     """The adjunct of a verb that moved, where nothing else did and no word changed; None otherwise."""
-    own, others = words(_text(original)), words(text)
+    own, others = words(original.written), words(text)
     for first, end in _adjuncts(original):
         run, rest = own[first:end], own[:first] + own[end:]
         for at in range(len(rest) + 1):
@@ -126,10 +126,6 @@ def kept_pairs(original: Sentence, candidate: Sentence) -> float:
     """Share of the pairs (head, dependent) of words of the original that the parse of a candidate has too; 0 to 1."""
     pairs = _pairs(original)
     return (pairs & _pairs(candidate)).total() / pairs.total() if pairs else 1.0
-
-
-def _text(sentence: Sentence) -> str:
-    return sentence.text[slice(*sentence.span)]
 
 
 def _folded(sentence: Sentence) -> list[str]:
@@ -168,19 +164,19 @@ def _word_spans(sentence: Sentence) -> Iterator[tuple[int, _Span]]:
 
 def _adjuncts(sentence: Sentence) -> Iterator[_Span]:
     """Spans of what depends on a verb and is none of its arguments, by the parse, and of phrases that always may."""
-    own = words(_text(sentence))
+    own = words(sentence.written)
     for phrase in sorted(DISCOURSE):
         yield from ((first, first + len(phrase.split())) for first in starts(own, phrase))
     for number, (first, end) in _word_spans(sentence):
         token = sentence.tokens[number]
-        is_adverbial = token.dep in _ADVERBIAL and sentence.tokens[token.head].pos in _VERBS
+        is_adverbial = token.dep in _ADVERBIAL and sentence.tokens[token.head].is_verb
         if is_adverbial and first < end and own[first] not in BOUND_PREPOSITIONS:
             yield first, end
 
 
 def _is_detached(sentence: Sentence, others: list[str]) -> bool:
     """Whether a noun does not stand before what hangs on it, as in the sentence, among the words of a candidate."""
-    own = words(_text(sentence))
+    own = words(sentence.written)
     for number, (_, end) in _word_spans(sentence):
         token = sentence.tokens[number]
         head = sentence.tokens[token.head]

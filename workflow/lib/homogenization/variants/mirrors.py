@@ -69,7 +69,7 @@ def _stands_free(sentence: Sentence, number: int) -> bool:
         return above.dep in _CLAUSES
     if token.dep == "prep" and folded(sentence.text[token.start : token.end]) in _BOUND:
         return False
-    return above.pos in ("VERB", "AUX", "ADJ") and above.dep != "relcl"
+    return (above.is_verb or above.pos == "ADJ") and above.dep != "relcl"
 
 
 def _depth(sentence: Sentence, number: int) -> int:

@@ -57,7 +57,7 @@ def noun_phrase(clause: MainClause, span: Span | None) -> NounPhrase | None:
         is_plural=token.tag in ("NNS", "NNPS") or clause.has(("conj",), children),
         is_definite=is_name or clause.has(("poss",), children) or clause.words[span[0]] in lexicon.DEFINITE,
         is_thing=word in lexicon.THINGS or not is_other,
-        has_verb=any(map(clause.is_verb, inside)),
+        has_verb=any(clause.tokens[number].is_verb for number in inside),
     )
 
 

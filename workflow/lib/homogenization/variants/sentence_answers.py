@@ -67,7 +67,7 @@ class Task:
     @property
     def text(self) -> str:
         """The sentence as the review has it."""
-        return self.parsed.text[slice(*self.parsed.span)]
+        return self.parsed.written
 
     def with_phrase(self, term: str) -> Self | None:
         """The task with another of its phrases; None where it has no such."""
@@ -78,7 +78,7 @@ class Task:
 def frame_in(sentence: Sentence, phrase: Phrase) -> Frame | None:
     """The frame of a sentence with one of its phrases."""
     written = " ".join(sentence.text[phrase.start : phrase.end].split())
-    return frame_of(sentence.text[slice(*sentence.span)], written, lead_of(sentence, phrase))
+    return frame_of(sentence.written, written, lead_of(sentence, phrase))
 
 
 def judge_sentence(
