@@ -43,16 +43,16 @@ def with_parse_and_key_phrases(path, n):
     clean = clean_reviews(read_reviews(str(path), "text", "label")).head(n)
     parse = parse_reviews(clean, Parser().params())
     score = tfidf_scorer(count_document_frequencies(clean["text"], 2), len(clean))
-    return clean, parse, extract_keyphrases(clean, parse, score, 8, (1, 3))
+    return clean, extract_keyphrases(clean, parse, score, 8, (1, 3)), parse
 
 
 @pytest.fixture(scope="session")
 def embedded(one_parser):
-    """Embedded reviews, cleaned, their parse and their key phrases."""
+    """Embedded reviews, cleaned, their key phrases and their parse."""
     return with_parse_and_key_phrases(EMBEDDED, 40)
 
 
 @pytest.fixture(scope="session")
 def real(imdb, one_parser):
-    """Real reviews, cleaned, their parse and their key phrases."""
+    """Real reviews, cleaned, their key phrases and their parse."""
     return with_parse_and_key_phrases(imdb, 60)

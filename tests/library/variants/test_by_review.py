@@ -218,7 +218,7 @@ def test_a_placement_never_points_to_anything_but_its_phrase(rewritten, data):
 
 
 def test_untouched_and_moved_reviews_have_their_phrases_where_they_are(embedded):
-    reviews, _, keyphrases = embedded
+    reviews, keyphrases, _ = embedded
     texts = dict(reviews.select("review_id", "text").iter_rows())
     n_exact = n_phrases = 0
     distances: dict[str, list[float]] = {side: [] for side in SIDES}

@@ -12,13 +12,13 @@ from homogenization.run.parquet import table_metadata
 from homogenization.variants.by_sentence import Sentences
 from homogenization.variants.llm_rewriting import Assignment, Candidate, Shard, rewrite_with_llm
 from homogenization.variants.parsing import parse_reviews
-from homogenization.variants.phrases import Phrase
 from homogenization.variants.refusals import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, PARSE_SCHEMA, VARIANT_SCHEMA
 from homogenization.variants.sentence_answers import Task, judge_sentence
 from homogenization.variants.sentence_grammars import frame_of, grammars, is_at
 from homogenization.writers.answers import Author, RequestStore
 from homogenization.writers.requests import Completion
+from moving import phrase_in
 from script import written_by_llm
 from tiny_chat import build_chat_model
 
@@ -33,9 +33,7 @@ def task_of(parsed):
 
     def task_of(sentence, phrase):
         (one,) = parsed({"a": sentence})["a"]
-        start = sentence.index(phrase)
-        place = Phrase(phrase.casefold(), 0, start, start + len(phrase))
-        return Task("a", one, place, frame_of(sentence, phrase))
+        return Task("a", one, phrase_in(sentence, phrase), frame_of(sentence, phrase))
 
     return task_of
 

@@ -15,9 +15,9 @@ from homogenization.variants.construction_words import CHANGED
 from homogenization.variants.constructions import CONSTRUCTIONS, move_by_constructions, ranked
 from homogenization.variants.gate import Gate
 from homogenization.variants.parsing import parse_reviews
-from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import rewrite_reviews
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
+from moving import phrase_in
 
 PARSER = Parser().params()
 EVERY = ("adjunct", "clause", "adverb")
@@ -140,9 +140,8 @@ def test_a_construction_adds_or_leaves_out_its_own_words(sentences, construction
 def test_the_phrase_with_the_key_phrase_moves(sentences):
     text = "Valley Girl is the definitive 1980's movie."
     for word, stood in (("Valley", 0), ("definitive", 1)):  # both may move, each to the other side
-        start = text.index(word)
-        key = Phrase(word, 0, start, start + len(word))
-        _, (placement,) = move_by_constructions(sentences[text], [key], "end", constructions=["copula"], which="key")
+        key = [phrase_in(text, word)]
+        _, (placement,) = move_by_constructions(sentences[text], key, "end", constructions=["copula"], which="key")
         assert (placement.position, placement.original_position) == (1, stood)
 
 
@@ -164,10 +163,8 @@ def test_an_adjunct_stands_inside_behind_a_subject_that_is_no_pronoun(sentences)
 
 
 def test_key_phrases_choose_the_adjunct(sentences):
-    start = KEYED.index("zombies")
-    key = Phrase("zombies", 0, start, start + len("zombies"))
     for which, expected in (("key", 1), ("other", 0), ("any", 1)):
-        _, placements = move_by_constructions(sentences[KEYED], [key], "front", which=which)
+        _, placements = move_by_constructions(sentences[KEYED], [phrase_in(KEYED, "zombies")], "front", which=which)
         assert len(placements) == expected, which
 
 

@@ -80,10 +80,8 @@ def test_what_hangs_on_a_noun_does_not_leave_it(gate, original, text):
 
 
 def test_swapped_roles_are_told_by_the_parse(gate):
-    original, text = (
-        "The old dog chased the small cat in the garden.",
-        "The small cat chased the old dog in the garden.",
-    )
+    original = "The old dog chased the small cat in the garden."
+    text = "The small cat chased the old dog in the garden."
     assert sorted(original.lower()) == sorted(text.lower())
     assert objected(gate, original, text, "copula") == ["parse"]
     assert kept_pairs(gate.parse(original), gate.parse(text)) == pytest.approx(7 / 9)
@@ -93,12 +91,8 @@ def test_a_phrase_moves_with_its_adjunct(gate):
     sentence = gate.parse("Watch this now if you like horror movies.")
     move = moved_adjunct(sentence, "If you like horror movies, watch this now.")
     assert (move.words[0], move.before, move.behind) == ("if", 0, 3)
-    assert {position: move.puts("horror movies", position) for position in ("front", "end", "inward", None)} == {
-        "front": True,
-        "end": False,
-        "inward": False,
-        None: True,
-    }
+    positions = ("front", "end", "inward", None)
+    assert [position for position in positions if move.puts("horror movies", position)] == ["front", None]
     assert not move.puts("this", "front")
     assert moved_adjunct(sentence, "If you like horror movies, watch that now.") is None
     assert moved_adjunct(sentence, sentence.text) is None

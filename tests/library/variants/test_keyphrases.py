@@ -82,7 +82,7 @@ def test_scores_are_those_of_scikit_learn(embedded):
 
 @pytest.mark.parametrize("reviews", ["embedded", "real"])
 def test_phrases_are_literal_apart_and_chosen_with_all_their_places(reviews, request):
-    clean, parse, table = request.getfixturevalue(reviews)
+    clean, table, parse = request.getfixturevalue(reviews)
     parsed, found = parsed_sentences(clean, parse), phrases_by_review(table)
     assert table.columns == ["review_id", "phrase", "score", "sentence", "start", "end"]
     assert table["score"].min() > 0
@@ -105,14 +105,14 @@ def test_phrases_are_literal_apart_and_chosen_with_all_their_places(reviews, req
 
 
 def test_most_key_phrases_are_more_than_one_word_and_none_is_a_verb_of_saying(real):
-    found = real[2]["phrase"]
+    found = real[1]["phrase"]
     assert (found.str.split(" ").list.len() > 1).mean() > 0.4  # .22 of literal runs
     assert not set(found) & {"said", "says", "told", "yep", "left", "gets", "bad"}
 
 
 @pytest.mark.parametrize("reviews", ["embedded", "real"])
 def test_permuted_sentences_hold_the_same_phrases_and_a_larger_sample_changes_no_review(reviews, request):
-    clean, parse, table = request.getfixturevalue(reviews)
+    clean, table, parse = request.getfixturevalue(reviews)
     names = clean["review_id"].to_list()[:25]
     some = clean.head(25)
     shuffled = some.with_columns(text=pl.Series([permuted(text, number) for number, text in enumerate(some["text"])]))

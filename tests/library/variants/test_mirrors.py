@@ -4,8 +4,8 @@ import pytest
 
 from homogenization.variants.constituents import parsed_sentences
 from homogenization.variants.mirrors import KEPT, LONGEST, beginnings, lead_of
-from homogenization.variants.phrases import Phrase
 from homogenization.variants.sentence_grammars import Beginning
+from moving import phrase_in
 from unparsed import unparsed
 
 POSEY = "Posey gives an amazing performance as a librarian and a night crawler."
@@ -24,11 +24,6 @@ SENTENCES = {
 def sentences(parsed):
     texts = (POSEY, FRIENDS, *SENTENCES)
     return {text: sentence for text, (sentence,) in parsed({text: text for text in texts}).items()}
-
-
-def phrase_in(text, phrase):
-    start = text.index(phrase)
-    return Phrase(phrase.casefold(), 0, start, start + len(phrase))
 
 
 @pytest.mark.parametrize("text", SENTENCES)
@@ -52,7 +47,7 @@ def test_of_a_subject_the_predicate_comes_first(sentences):
 
 
 def test_beginnings_are_short_texts_behind_the_phrase_and_no_single_stop_words(embedded):
-    reviews, parse, _ = embedded
+    reviews, _, parse = embedded
     n_found = 0
     for sentence in chain(*parsed_sentences(reviews, parse).values()):
         for constituent in sentence.constituents()[:3]:

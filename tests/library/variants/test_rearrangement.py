@@ -29,21 +29,11 @@ from moving import moved
         ("The boy (Jake) hides.", ["jake"], "(Jake) the boy hides.", "The boy hides (Jake)."),
         ("The boy (Jake Long, zombie) hides.", ["jake long", "zombie"], "Jake Long zombie the boy hides.", None),
         ("It ends (see the finale).", ["ends"], "Ends it (see the finale).", "It (see the finale) ends."),
-        (
-            'He plays in "The Great Escape."',
-            ["plays"],
-            'Plays he in "The Great Escape."',
-            'He in "The Great Escape" plays.',
-        ),
+        ('He plays in "The Fly."', ["plays"], 'Plays he in "The Fly."', 'He in "The Fly" plays.'),
         ("(A dull film indeed.)", ["film"], "(Film a dull indeed.)", "(A dull indeed film.)"),
         ("The boys' ghost won.", ["boys"], "Boys' the ghost won.", "The ghost won boys'."),
         ("Dull & loud & long.", ["long"], "Long dull & loud &.", "Dull & loud & long."),
-        (
-            "It stars Sammy Davis Jr.",
-            ["sammy"],
-            "Sammy it stars Davis Jr.",
-            "It stars Davis Jr Sammy.",
-        ),
+        ("It stars Sammy Davis Jr.", ["sammy"], "Sammy it stars Davis Jr.", "It stars Davis Jr Sammy."),
         # the dot of an abbreviation is not doubled
         ("The U.S. lost.", ["u.s"], "U.S. the lost.", "The lost U.S."),
     ],

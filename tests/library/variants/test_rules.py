@@ -139,19 +139,14 @@ def written(embedded, real):
     """The variants of embedded and of real reviews, by name."""
     some = {"embedded": ("front", "end", "scattered", "front-inward", "front-other", "end-other"), "real": VARIANTS}
     return {
-        kind: {name: rewrite_reviews(*reviews_of(source), name, "rules", **VARIANTS[name]) for name in some[kind]}
+        kind: {name: rewrite_reviews(*source, name, "rules", **VARIANTS[name]) for name in some[kind]}
         for kind, source in (("embedded", embedded), ("real", real))
     }
 
 
-def reviews_of(source):
-    clean, parse, keyphrases = source
-    return clean, keyphrases, parse
-
-
 @pytest.mark.parametrize("reviews", ["embedded", "real"])
 def test_real_reviews_stay_tidy(reviews, request, written):
-    clean, parse, keyphrases = request.getfixturevalue(reviews)
+    clean, keyphrases, parse = request.getfixturevalue(reviews)
     found, sentences = phrases_by_review(keyphrases), parsed_sentences(clean, parse)
     ends = Counter()
     for variant_name, variants in written[reviews].items():
@@ -197,7 +192,7 @@ def test_controls_are_matched_on_real_reviews(real, written, edge):
 
 
 def test_a_review_does_not_depend_on_its_shard(embedded, written):
-    clean, keyphrases, parse = reviews_of(embedded)
+    clean, keyphrases, parse = embedded
     for name in ("scattered", "front-inward", "end-other"):
         whole = written["embedded"][name]
         part = rewrite_reviews(clean[10:20].reverse(), keyphrases, parse, name, "rules", **VARIANTS[name])
