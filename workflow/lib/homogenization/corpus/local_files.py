@@ -52,6 +52,17 @@ def read_columns(path: Path, columns: Iterable[str]) -> tuple[list[str], dict[st
         raise HomogenizationError(f"corpus: {path} could not be read as {ending[1:]}: {said}.") from error
 
 
+def flat_columns(path: Path) -> list[str]:
+    """The columns of a local file; of Parquet, without those of lists, mappings or bytes, which can be immense."""
+    if path.suffix.lower() != ".parquet":
+        return read_columns(path, ())[0]
+    import pyarrow.parquet
+    from pyarrow.types import is_binary, is_large_binary, is_nested
+
+    fields = pyarrow.parquet.read_schema(path)
+    return [one.name for one in fields if not any(of(one.type) for of in (is_nested, is_binary, is_large_binary))]
+
+
 def _of_parquet(path: Path, columns: list[str]) -> tuple[list[str], dict[str, list[Any]]]:
     import pyarrow.parquet
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.local_files import FORMATS, class_names, is_local, missing_column, read_columns
+from homogenization.corpus.local_files import FORMATS, class_names, flat_columns, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.hub import check_cached, hub_advice, unreachable
 from homogenization.run.job import announce
@@ -99,7 +99,7 @@ def kept_columns(
         HomogenizationError: the source can't be read or lacks a column.
     """
     if keep is None and is_local(source):
-        keep, small = [name for name in _local_values(source, (), split)[0] if name not in without], True
+        keep, small = [name for name in flat_columns(Path(source).expanduser()) if name not in without], True
     else:
         keep, small = keep or (), False
     columns, values = _values(source, keep, subset, revision, split) if keep else ([], {})
