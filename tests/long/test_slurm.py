@@ -124,7 +124,7 @@ def test_the_embedded_experiment_runs_to_its_end(run):
 @needs_slurm
 def test_rules_with_the_gpu_tag_and_no_others_see_a_gpu(run):
     for log, (_, job, gpus) in run.headers().items():
-        on_gpu = ("states/minilm/", "components/minilm/", "similarity/")
+        on_gpu = ("states/minilm/", "components/minilm/", "examples/minilm", "similarity/")
         tagged = log.startswith(on_gpu)
         assert gpus == ("0" if tagged else "unset"), f"{log}, Slurm job {job}"
 
