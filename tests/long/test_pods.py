@@ -20,6 +20,7 @@ from homogenization.models.untrained import build_random_model
 
 # Snakemake hands them on to jobs
 KEYS = {"SNAKEMAKE_STORAGE_S3_ACCESS_KEY": "testing", "SNAKEMAKE_STORAGE_S3_SECRET_KEY": "testing"}
+# of the environment, a pod has what chooses the kernels of its processor: with others, last digits differ
 SUBMIT = """#!/bin/bash
 pod=$(mktemp -d {pods}/pod.XXXXXX)
 cp "$1" $pod/jobscript.sh
@@ -27,7 +28,8 @@ mkdir $pod/home $pod/work
 cp -r {sources} $pod/work
 cd $pod/work
 nohup setsid env -i HOME=$pod/home PATH={path}:/usr/bin:/bin LC_ALL=C.UTF-8 AWS_DEFAULT_REGION=us-east-1 \\
-    OMP_NUM_THREADS=1 bash -c 'bash ../jobscript.sh > ../out 2>&1; echo $? > ../status' > /dev/null 2>&1 &
+    $(env | grep -E '^(OPENBLAS|ATEN|ONEDNN)_') OMP_NUM_THREADS=1 \\
+    bash -c 'bash ../jobscript.sh > ../out 2>&1; echo $? > ../status' > /dev/null 2>&1 &
 basename $pod
 """
 STATUS = """#!/bin/bash
