@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import polars as pl
 import pytest
+from selenium.common.exceptions import ElementClickInterceptedException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -26,12 +27,12 @@ def displayed(browser, xpath: str):
 
 
 def click(browser, xpath: str, index: int = 0) -> None:
-    """Click what is displayed at `xpath`, as soon as it is there."""
+    """Click what is displayed at `xpath`, as soon as it is there and rests: a page that loads moves its entries."""
     for _ in range(100):
         found = displayed(browser, xpath)
         if len(found) > index:
-            found[index].click()
-            return
+            with suppress(ElementClickInterceptedException):
+                return found[index].click()
         time.sleep(0.05)
     raise AssertionError(f"nothing to click at {xpath}")
 
