@@ -52,7 +52,7 @@ def save_figure(figure: Figure, *files: str | Path, style: str = REPORT) -> None
 
 
 def _save(figure: Figure, files: Sequence[str | Path]) -> None:
-    title, _, note = (figure.get_gid() or "").partition("\n")
+    title, _, note = figure.get_label().partition("\n")
     for file in files:
         suffix = Path(file).suffix.removeprefix(".")
         with written_whole(file) as partial:

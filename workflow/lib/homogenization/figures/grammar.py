@@ -48,8 +48,7 @@ MEAN = ("mean", "ci_low", "ci_high")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
 _FINAL_NORM_START, _FINAL_NORM_STEP = 1.05, 0.038
 _FIGURE_WIDTH = {1: 6.6, 2: 8.4, 3: 10.0, 4: 11.0, 5: 11.0, 6: 13.0}  # inches, by number of columns
-_PAPER_WIDTH = {1: 3.35}  # a column of a paper; more panels have the width of the page
-_PAGE_WIDTH = 6.75
+_COLUMN_WIDTH, _PAGE_WIDTH = 3.35, 6.75  # of a paper: for one panel, and for several
 _AROUND = 0.12  # inches around everything, and between title, legend, panels and note
 
 
@@ -85,8 +84,9 @@ class Panels:
         width = -(-len(columns) // -(-len(columns) // most_columns))  # five go as three and two, not as four and one
         blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
         n_grid_rows = len(blocks) * len(rows)
-        inches = _PAPER_WIDTH.get(width, _PAGE_WIDTH) if is_paper() else _FIGURE_WIDTH[width]
-        height *= 0.8 if is_paper() else 1
+        inches = _FIGURE_WIDTH[width]
+        if is_paper():
+            inches, height = _COLUMN_WIDTH if width == 1 else _PAGE_WIDTH, 0.8 * height
         self.figure = Figure(figsize=(inches, height * n_grid_rows + 0.3 * len(blocks) + 0.4))
         self.axes: dict[tuple[Any, Any], Axes] = {}
         above = [textwrap.fill(label, int((inches - 1.2) * 11)) for _, label in rows] if rows_above else []
@@ -306,7 +306,7 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist | str
     """Put title and legend above the panels and the note below them, and fix the layout.
 
     The figure grows by the measured heights of these three, so that nothing overlaps. In the style `paper`, title and
-    note do not stand in the picture: `gid` keeps them for the file's metadata.
+    note do not stand in the picture: the figure's label keeps them for the file's metadata.
 
     Args:
         figure: figure as high as its panels alone.
@@ -315,7 +315,7 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist | str
         handles: labelled entries of the legend, or words alone; without any there is no legend.
     """
     if is_paper():
-        figure.set_gid(f"{title}\n{note}")
+        figure.set_label(f"{title}\n{note}")
         title = note = ""
     width, panels_height = figure.get_size_inches()
     renderer = FigureCanvasAgg(figure).get_renderer()

@@ -73,41 +73,20 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
             unknown or can't be honoured; the device is absent or too small; `max_tokens` is above the context; or `bos`
             is `always` and there is no BOS token.
     """
-    in_memory = isinstance(entry["weights"], PreTrainedModel)
-    weights = None if in_memory else verified_weights(entry["weights"])
-    folder = Path("memory") if in_memory else weights.folder
-    config = entry["weights"].config if in_memory else load_config(folder)
-    if getattr(config, "is_encoder_decoder", False):
-        raise unsupported(config.model_type, "an encoder-decoder has two residual streams")
-    tokenizer = _tokenizer_in_memory(entry, config) if in_memory else load_tokenizer(folder, entry["bos"])
-    max_tokens = checked_max_tokens(entry, config, tokenizer, folder)
-    if in_memory:
-        network = entry["weights"]
-        with_head = head and network is not network.base_model
-    else:
-        with_head = head and is_causal(config)
-        places = placement(entry["device"], gpus)
-        network = _load_network(AutoModelForCausalLM if with_head else AutoModel, folder, entry["dtype"], places)
+    read = _in_memory if isinstance(entry["weights"], PreTrainedModel) else _from_files
+    network, tokenizer, made = read(entry, gpus, head)
     packed = packed_model(network.base_model)
-    provenance = {
-        "weights": "in memory" if in_memory else weights.description,
-        "revision": None if in_memory else weights.revision,
-        "weights_sha256": {} if in_memory else weights.digests,
-        "architecture": packed.architecture,
-        "dtype": str(network.dtype).removeprefix("torch.") if in_memory else entry["dtype"],
-        "bos": entry["bos"],
-        "max_tokens": max_tokens,
-        "libraries": {library: importlib.metadata.version(library) for library in _LIBRARIES},
-    }
     long_texts = entry.get("long_texts", LanguageModel.long_texts)
+    libraries = {library: importlib.metadata.version(library) for library in _LIBRARIES}
+    provenance = made | {"architecture": packed.architecture, "bos": entry["bos"], "libraries": libraries}
     return LanguageModel(
         packed,
         tokenizer,
-        max_tokens,
+        made["max_tokens"],
         entry["bos"],
         provenance | {"long_texts": long_texts},
         long_texts,
-        network.eval() if with_head else None,
+        network.eval() if head and network is not network.base_model else None,
     )
 
 
@@ -117,16 +96,43 @@ def model_of_job(job: Any, head: bool = False) -> LanguageModel:
     return load_model(entry, job.resources.get("gpu", 0), head)
 
 
-def _tokenizer_in_memory(entry: Mapping[str, Any], config: PreTrainedConfig) -> PreTrainedTokenizerBase:
-    tokenizer = entry.get("tokenizer")
+def _from_files(
+    entry: Mapping[str, Any], gpus: int, head: bool
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]:
+    """Network, tokenizer, and where they come from with `max_tokens`; the weights are loaded when all else is right."""
+    weights = verified_weights(entry["weights"])
+    places = placement(entry["device"], gpus)
+    config = load_config(weights.folder)
+    _refuse_two_streams(config)
+    tokenizer = load_tokenizer(weights.folder, entry["bos"])
+    made = {"weights": weights.description, "revision": weights.revision, "weights_sha256": weights.digests}
+    made |= {"dtype": entry["dtype"], "max_tokens": checked_max_tokens(entry, config, tokenizer, weights.folder)}
+    auto_class = AutoModelForCausalLM if head and is_causal(config) else AutoModel
+    return _load_network(auto_class, weights.folder, entry["dtype"], places), tokenizer, made
+
+
+def _in_memory(
+    entry: Mapping[str, Any], gpus: int, head: bool
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]:
+    """The same of a network that is loaded, with the head that it has."""
+    network, tokenizer = entry["weights"], entry.get("tokenizer")
+    _refuse_two_streams(network.config)
     if tokenizer is None:
         raise HomogenizationError("tokenizer: missing; a model in memory needs it beside `weights`")
-    check_tokenizer(tokenizer, config, "memory")
+    check_tokenizer(tokenizer, network.config, "memory")
     if entry["bos"] == "always" and opening_token_id(tokenizer) is None:
         raise HomogenizationError(
             "bos: 'always', and the tokenizer names no BOS token. Set tokenizer.bos_token, or use default or never."
         )
-    return tokenizer
+    made = {"weights": "in memory", "revision": None, "weights_sha256": {}}
+    made |= {"dtype": str(network.dtype).removeprefix("torch.")}
+    made |= {"max_tokens": checked_max_tokens(entry, network.config, tokenizer, Path("memory"))}
+    return network, tokenizer, made
+
+
+def _refuse_two_streams(config: PreTrainedConfig) -> None:
+    if getattr(config, "is_encoder_decoder", False):
+        raise unsupported(config.model_type, "an encoder-decoder has two residual streams")
 
 
 def _load_network(auto_class: Any, folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:
