@@ -1,9 +1,9 @@
-"""Write constructions_contrasts.csv, the numbers of constructions.md, from the results of its two configurations.
+"""Write constructions_contrasts.csv, the numbers of constructions.md, from the results of its three configurations.
 
-`python docs/gallery/constructions_contrasts.py [results/constructions results/constructions-dose]`. A row is the mean
-of a difference over sentences (texts), variant - minus, with its 95 % interval, or Spearman's correlation of that
-difference over sentences with a distance. `sentences` says over which of them. A verdict stands where the row is one of
-the table `contrasts`.
+`python docs/gallery/constructions_contrasts.py [FOLDER]` reads their folders of results in FOLDER (default: `results`);
+the rows of a configuration without results stay as they are. A row is the mean of a difference over sentences (texts),
+variant - minus, with its 95 % interval, or Spearman's correlation of that difference over sentences with a distance.
+`sentences` says over which of them. A verdict stands where the row is one of the table `contrasts`.
 """
 
 import sys
@@ -16,13 +16,13 @@ from scipy.stats import rankdata, ttest_ind
 sys.path.insert(0, str(Path(__file__).parents[2] / "workflow" / "lib"))
 
 from homogenization import open_results
-from homogenization.names.variants import CONSTRUCTIONS, SIDES
+from homogenization.names.variants import KEEPING_WORDS, SIDES
 from homogenization.reading.results import Results
 from homogenization.run.parquet import read_table
 from homogenization.statistics.estimates import averages
 from homogenization.tables.regions import at_layers
 from homogenization.variants.constituents import parsed_sentences
-from homogenization.variants.constructions import chosen
+from homogenization.variants.constructions import ranked
 from homogenization.variants.phrases import phrases_by_review, term_of
 
 FRONT, END, ORIGINAL = "front-natural", "end-natural", "original"
@@ -38,13 +38,13 @@ ASKED = pl.DataFrame(MEASURES, schema=["metric", "view"], orient="row")
 LAYERS = ("input", "all", "output")
 KEYS = ("study", "sentences", "statistic", "variant", "minus", "model", "metric", "view", "layers")
 NUMBERS = ("n", "estimate", "ci_low", "ci_high", "p", "verdict", "fragile", "depth_range")
+PAIR = {"variant": pl.lit(FRONT), "minus": pl.lit(END)}
 DRAWS = 2_000
 
 
 def of_table(results: Results) -> pl.DataFrame:
     """Rows of the table `contrasts`: at the input, at the output, over all layers, and among texts that begin alike."""
-    pair = (pl.col("variant") == FRONT) & (pl.col("minus") == END)
-    table = results.table("contrasts").filter(pair, pl.col("point") == "residual_stream", pl.col("reason").is_null())
+    table = results.table("contrasts").filter(pl.col("point") == "residual_stream", pl.col("reason").is_null())
     at = [table.filter(pl.col("layers").is_null(), at_layers(name)) for name in ("input", "output")]
     named = [rows.with_columns(layers=pl.lit(name)) for rows, name in zip(at, ("input", "output"), strict=True)]
     rows = pl.concat([*named, table.filter(pl.col("layers") == "all")]).join(ASKED, on=ASKED.columns)
@@ -61,7 +61,7 @@ def of_table(results: Results) -> pl.DataFrame:
         ci_high="ci_high_same_first",
     )
     table = pl.concat([everything, alike], how="diagonal")
-    return table.with_columns(study=pl.lit("constructions"), statistic=pl.lit("mean difference"))
+    return table.with_columns(statistic=pl.lit("mean difference"))
 
 
 def differences(results: Results) -> pl.DataFrame:
@@ -124,7 +124,7 @@ def _held_keys(results: Results) -> dict[str, bool | None]:
         for sentence in parsed:
             keys = [phrase for phrase in phrases.get(name, []) if phrase.sentence == sentence.number]
             for kind in ("key", "other"):
-                if chosen(sentence, keys, CONSTRUCTIONS[:2], SIDES, kind):
+                if ranked(sentence, keys, KEEPING_WORDS, SIDES, kind):
                     kinds.add(kind == "key")
         found[name] = kinds.pop() if len(kinds) == 1 else None
     return found
@@ -270,20 +270,31 @@ def of_counts(results: Results) -> list[dict]:
     return rows
 
 
-def main(study: str = "results/constructions", dose: str = "results/constructions-dose") -> None:
+def of_constructions(results: Results) -> pl.DataFrame:
+    """Rows of Front minus End in natural orders, over all sentences and over kinds of them."""
+    table = of_table(results).filter(pl.col("variant") == FRONT, pl.col("minus") == END)
+    rows = pl.DataFrame(of_sentences(results) + of_bos(results), infer_schema_length=None)
+    return pl.concat([table, rows.with_columns(**PAIR)], how="diagonal_relaxed")
+
+
+def of_dose(results: Results) -> pl.DataFrame:
+    """Rows by the number of adjuncts that move."""
+    return pl.DataFrame(of_counts(results), infer_schema_length=None).with_columns(**PAIR)
+
+
+STUDIES = {"constructions": of_constructions, "constructions-dose": of_dose, "constructions-written": of_table}
+
+
+def main(folder: str = "results") -> None:
     """Write the file beside this one."""
-    results = open_results(study)
-    made = {"constructions": of_sentences(results) + of_bos(results)}
-    tables = [of_table(results)]
-    if Path(dose).exists():
-        made["constructions-dose"] = of_counts(open_results(dose))
-    for name, rows in made.items():
-        table = pl.DataFrame(rows, infer_schema_length=None)
-        tables.append(table.with_columns(study=pl.lit(name), variant=pl.lit(FRONT), minus=pl.lit(END)))
-    written = pl.concat(tables, how="diagonal_relaxed").sort(KEYS)
-    written.select(*KEYS, *NUMBERS).with_columns(pl.selectors.float().round(5)).write_csv(
-        Path(__file__).with_suffix(".csv")
-    )
+    path = Path(__file__).with_suffix(".csv")
+    found = {study: rows_of for study, rows_of in STUDIES.items() if Path(folder, study).exists()}
+    written = pl.read_csv(path, infer_schema_length=None).filter(~pl.col("study").is_in(list(found)))
+    made = [
+        rows_of(open_results(f"{folder}/{study}")).with_columns(pl.selectors.float().round(5), study=pl.lit(study))
+        for study, rows_of in found.items()
+    ]
+    pl.concat([written, *made], how="diagonal_relaxed").sort(KEYS).select(*KEYS, *NUMBERS).write_csv(path)
 
 
 if __name__ == "__main__":

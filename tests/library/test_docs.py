@@ -1,8 +1,10 @@
 """The documentation is whole: stages, rules, modules, links, the citation, the rule graph."""
 
+import ast
 import re
 import tomllib
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -93,6 +95,16 @@ def edges_of(mermaid: str, names: dict[str, str]) -> set[tuple[str, str]]:
     for source, targets in re.findall(r"^\s*(\w+) --> (.+)$", mermaid, re.MULTILINE):
         found |= {(names.get(source, source), names.get(target, target)) for target in targets.split(" & ")}
     return found
+
+
+@pytest.mark.parametrize("folder", ["docs/gallery", "benchmarks"])
+def test_scripts_beside_the_pages_import_what_the_library_has(folder):
+    """No test runs them whole: most need weights, hours or a GPU."""
+    nodes = [node for path in (ROOT / folder).glob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    asked = [(n.module, name.name) for n in nodes if isinstance(n, ast.ImportFrom) for name in n.names]
+    asked = [(module, name) for module, name in asked if module.startswith("homogenization")]
+    assert asked
+    assert not [f"{module}: {name}" for module, name in asked if not hasattr(import_module(module), name)]
 
 
 def test_the_rule_graph_is_that_of_the_workflow(tmp_path):
