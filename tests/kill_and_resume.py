@@ -71,13 +71,14 @@ def kill_and_resume(
     (folder / "test.yaml").write_text(yaml.safe_dump(SMALL, sort_keys=False))
     command = [sys.executable, "-m", "snakemake", "--configfile", "test.yaml"]
     command += ["--cores", "2", "--"]  # the profile reruns what is incomplete
-    done, whole, again = [], {}, []
+    # what lies in between too: `all` does not miss what a kill takes away once all is read from it
+    command += ["all", *sorted(output for output in jobs if (reference / output).exists())]
+    done, whole = [], {}
     while True:
         begun = time.time() - 0.1  # file systems round
         with open(folder / "run.txt", "w") as printed:
             run = subprocess.Popen(
-                # `states` too: a store that a kill takes away is not missed by `all` once all is read from it
-                [*command, "all", "states", *again],
+                command,
                 cwd=folder,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
@@ -92,8 +93,7 @@ def kill_and_resume(
                 return done
             # jobs of some stages were over before their turn: one of them is made again, and what follows from it
             stage = next(stage for stage, left in wanted.items() if left)
-            again = max((job for job in jobs.values() if job.stage == stage), key=lambda job: job.begun).outputs
-            for output in again:
+            for output in max((job for job in jobs.values() if job.stage == stage), key=lambda job: job.begun).outputs:
                 (folder / output).unlink()
             continue
         job, moment, seconds = kill
