@@ -13,6 +13,12 @@ from selenium.webdriver.support.ui import Select
 
 from browser import chromium, kinds_of_requests, severe
 
+ICONS = "//img | //iframe | //a[*[local-name()='svg'] and normalize-space()='']"
+# text of the first page that ends outside of the window
+TOO_WIDE = (
+    "return [...document.querySelectorAll('.prose :is(h1, p, td, th)')]"
+    ".filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent)"
+)
 SHADES = "return [...document.querySelectorAll('#left-text .token')].map(t => t.style.background)"
 
 
@@ -124,6 +130,7 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
             open_entry(browser, category, index)
             shown.add(shown_figure(browser))
             assert_nothing_is_cut(browser, 0.35 * 1366)
+            assert all(element.accessible_name for element in displayed(browser, ICONS))
     assert shown - {None} == {results[path]["data_uri"] for path in figures}
 
     requested = kinds_of_requests(browser)
@@ -149,12 +156,23 @@ def test_on_a_phone_nothing_is_cut(finished_run, tmp_path):
     with chromium(tmp_path / "profile", 390, 844) as browser:
         browser.get(report.as_uri())
         categories = browser.execute_script("return categories")
+        browser.find_element(By.XPATH, "//h1[.='What this study found']")
+        assert browser.execute_script(TOO_WIDE) == []
         for category, groups in categories.items():
             for index in range(sum(map(len, groups.values()))):
                 browser.get(report.as_uri())
                 open_entry(browser, category, index)
                 assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
                 assert_nothing_is_cut(browser, 390)
+
+
+def test_on_paper_the_first_page_is_whole_and_without_the_menu(finished_run, browser):
+    browser.get((finished_run / "results/report.html").as_uri())
+    browser.find_element(By.XPATH, "//h1[.='What this study found']")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert not browser.find_element(By.TAG_NAME, "nav").is_displayed()
+    hidden = "const e = document.querySelector('.prose').closest('.h-screen'); return e.scrollHeight - e.clientHeight"
+    assert browser.execute_script(hidden) == 0
 
 
 def test_a_text_is_coloured_by_the_slider_from_the_keyboard_and_nothing_is_asked_for(finished_run, browser):

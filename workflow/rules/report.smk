@@ -41,6 +41,7 @@ rule make_report:
         },
         address=ADDRESS,
         style=template("style.css"),
+        names=template("names.js"),
     script:
         "../scripts/make_report.py"
 

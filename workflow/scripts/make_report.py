@@ -34,3 +34,5 @@ with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(repo
     print(done.stdout)
     if done.returncode != 0:
         raise HomogenizationError(f"{report}: Snakemake could not make the report; its own words stand above")
+    page, end, rest = partial.read_text("utf-8").rpartition("</body>")
+    partial.write_text(f"{page}<script>{snakemake.params.names[0]}</script>{end}{rest}", "utf-8")
