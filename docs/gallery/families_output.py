@@ -1,4 +1,4 @@
-"""Draw families_output.png, the figure of the README, from a table of families.md and from constructions_contrasts.csv.
+"""Draw families_output.png, the figure of the README, from a table of families.md and from contrasts.csv.
 
 After an edit of either, run `python docs/gallery/families_output.py`.
 """
@@ -22,7 +22,7 @@ ROWS = {
     ("without BOS", 0): ("natural orders, no BOS: front − end", NATURAL),
     ("with BOS", 0): ("natural orders, with BOS: front − end", NATURAL),
 }
-# the models of the page, in constructions_contrasts.csv; Gemma always has a BOS token
+# the models of the page, in contrasts.csv; Gemma always has a BOS token
 IN_NATURAL_ORDERS = {
     ("without BOS", 0): ("smollm2", None, "qwen05"),
     ("with BOS", 0): ("smollm2-bos", "gemma", "qwen05-bos"),
@@ -45,7 +45,7 @@ def in_natural_orders() -> dict[tuple[str, int], list[list[float]]]:
     """The same of front and end in natural orders; nothing where a model was not read so."""
     asked = {"study": "constructions", "sentences": "all", "statistic": "mean difference", "view": "raw"}
     asked |= {"layers": "output", "metric": "normalized_effective_rank"}
-    with open(HERE / "constructions_contrasts.csv", encoding="utf-8", newline="") as file:
+    with open(HERE / "contrasts.csv", encoding="utf-8", newline="") as file:
         rows = {row["model"]: row for row in csv.DictReader(file) if asked.items() <= row.items()}
     numbers = {name: [float(row[key]) for key in ("estimate", "ci_low", "ci_high")] for name, row in rows.items()}
     return {row: [numbers[name] if name else [] for name in models] for row, models in IN_NATURAL_ORDERS.items()}

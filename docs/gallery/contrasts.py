@@ -1,7 +1,7 @@
-"""Write constructions_contrasts.csv, the numbers of constructions.md, from the results of its three configurations.
+"""Write contrasts.csv, the differences on constructions.md and families.md, from the results of their configurations.
 
-`python docs/gallery/constructions_contrasts.py [FOLDER]` reads their folders of results in FOLDER (default: `results`);
-the rows of a configuration without results stay as they are. A row is the mean of a difference over sentences (texts),
+`python docs/gallery/contrasts.py [FOLDER]` reads the folders of results in FOLDER (default: `results`); the rows of a
+configuration without results stay as they are. A row is the mean of a difference over sentences (texts),
 variant - minus, with its 95 % interval, or Spearman's correlation of that difference over sentences with a distance.
 `sentences` says over which of them. A verdict stands where the row is one of the table `contrasts`.
 """
@@ -282,7 +282,13 @@ def of_dose(results: Results) -> pl.DataFrame:
     return pl.DataFrame(of_counts(results), infer_schema_length=None).with_columns(**PAIR)
 
 
-STUDIES = {"constructions": of_constructions, "constructions-dose": of_dose, "constructions-written": of_table}
+STUDIES = {
+    "constructions": of_constructions,
+    "constructions-dose": of_dose,
+    "constructions-written": of_table,
+    "constructions-reviews": of_table,
+    "families": of_table,
+}
 
 
 def main(folder: str = "results") -> None:
