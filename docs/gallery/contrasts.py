@@ -177,18 +177,26 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float:
     return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
 
-def of_sentences(results: Results) -> list[dict]:
-    """Rows over kinds of sentences, and by how far the adjunct moves."""
+def ranks_by_text(results: Results) -> pl.DataFrame:
+    """Differences of the rank beside what is known of each text: the columns of `sentences_of`, and `matched`.
+
+    Matched are texts with as many tokens and commas in Front as in End.
+    """
     found = differences(results).join(sentences_of(results), on="review_id")
     tokens = found.filter(pl.col("metric") == "n_tokens", pl.col("layers") == "output")
     found = found.join(tokens.select("model", "review_id", more_tokens="difference"), on=["model", "review_id"])
-    found = found.filter(pl.col("metric") == RANK)
-    commas, more_tokens = pl.col("more_commas"), pl.col("more_tokens")
+    matched = (pl.col("more_tokens") == 0) & (pl.col("more_commas") == 0)
+    return found.filter(pl.col("metric") == RANK).with_columns(matched=matched)
+
+
+def of_sentences(results: Results) -> list[dict]:
+    """Rows over kinds of sentences, and by how far the adjunct moves."""
+    found = ranks_by_text(results)
     matched = "as many tokens and commas"
     kinds = {
         "first word is the same": pl.col("same_word"),
-        "Front has more commas": commas > 0,
-        matched: (more_tokens == 0) & (commas == 0),
+        "Front has more commas": pl.col("more_commas") > 0,
+        matched: pl.col("matched"),
         "Front is the original": pl.col("moved") == "end",
         "End is the original": pl.col("moved") == "front",
         "adjunct holds a key phrase": pl.col("key"),
@@ -277,6 +285,19 @@ def of_constructions(results: Results) -> pl.DataFrame:
     return pl.concat([table, rows.with_columns(**PAIR)], how="diagonal_relaxed")
 
 
+def of_reviews(results: Results) -> pl.DataFrame:
+    """Rows over all whole reviews, and over those whose first word stays."""
+    found, same = ranks_by_text(results), "first word is the same"
+    kinds = {
+        same: pl.col("same_word"),
+        "first word is another": ~pl.col("same_word"),
+        f"{same}, as many tokens and commas": pl.col("same_word") & pl.col("matched"),
+        f"{same}, Front has more commas": pl.col("same_word") & (pl.col("more_commas") > 0),
+    }
+    rows = [row for name, kind in kinds.items() for row in means_of(found.filter(kind), name)]
+    return pl.concat([of_table(results), pl.DataFrame(rows).with_columns(**PAIR)], how="diagonal_relaxed")
+
+
 def of_dose(results: Results) -> pl.DataFrame:
     """Rows by the number of adjuncts that move."""
     return pl.DataFrame(of_counts(results), infer_schema_length=None).with_columns(**PAIR)
@@ -286,7 +307,7 @@ STUDIES = {
     "constructions": of_constructions,
     "constructions-dose": of_dose,
     "constructions-written": of_table,
-    "constructions-reviews": of_table,
+    "constructions-reviews": of_reviews,
     "families": of_table,
 }
 
@@ -297,7 +318,7 @@ def main(folder: str = "results") -> None:
     found = {study: rows_of for study, rows_of in STUDIES.items() if Path(folder, study).exists()}
     written = pl.read_csv(path, infer_schema_length=None).filter(~pl.col("study").is_in(list(found)))
     made = [
-        rows_of(open_results(f"{folder}/{study}")).with_columns(pl.selectors.float().round(5), study=pl.lit(study))
+        rows_of(open_results(f"{folder}/{study}")).with_columns(pl.selectors.float().round(6), study=pl.lit(study))
         for study, rows_of in found.items()
     ]
     pl.concat([written, *made], how="diagonal_relaxed").sort(KEYS).select(*KEYS, *NUMBERS).write_csv(path)
