@@ -55,6 +55,28 @@ TABLES = {
         },
         [{"model": model} for model in FIVE[1:]],
     ),
+    "two hundred reviews by rule": (
+        "families",
+        "and so did untrained networks with the width and heads of each family and 6 blocks:",
+        {"study": "families", "sentences": "all", "metric": RANK, "layers": "output"},
+        {
+            "SmolLM2 |": {"model": "smollm2"},
+            "SmolLM2, with BOS": {"model": "smollm2-bos"},
+            "Gemma 3 (": {"model": "gemma"},
+            "Qwen2.5-0.5B |": {"model": "qwen05"},
+            "Qwen2.5-0.5B, with BOS": {"model": "qwen05-bos"},
+            "Llama, untrained": {"model": "llama-untrained"},
+            "Gemma 3, untrained": {"model": "gemma-untrained"},
+            "Qwen2, untrained": {"model": "qwen-untrained"},
+        },
+        [
+            {"variant": "front", "minus": "original"},
+            {"variant": "front-inward", "minus": "original"},
+            {"variant": "front", "minus": "front-inward"},
+            {"variant": "end", "minus": "original"},
+            {"variant": "end", "minus": "end-inward"},
+        ],
+    ),
 }
 
 
