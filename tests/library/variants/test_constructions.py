@@ -32,6 +32,7 @@ PAIRS = [
     ("After watching the movie, I changed my view.", "I changed my view after watching the movie."),
     ("Last year, I saw it.", "I saw it last year."),
     ("But if you like zombies, see my list.", "But see my list if you like zombies."),
+    ("Unlike Tom Hanks, the director is weak.", "The director is weak, unlike Tom Hanks."),
 ]
 DOUBTFUL = [
     "I wonder if you like horror movies.",  # the object of the verb
@@ -43,6 +44,27 @@ DOUBTFUL = [
     "If you like horror, watch it; if you like drama, do not.",
     "The film was made in 1990 and won a prize.",  # at the end it would belong to the second verb
     "Because of the plot, this is a film that you should see.",  # at the end it would belong to the clause
+    "I hate it when the music starts.",  # what "it" is
+    "If you can find the plot, I'd love to know.",  # at the end, what is known
+    "The crowd loved the film although the critics did not.",  # what they did not would come later
+    "The film is good if only the plot made sense.",
+    "The scene begins directly after we see the killer.",
+    "She finds a friend, if you like.",  # a comment on the word
+    "He was lucky though because you like zombies.",
+    "If you have an open mind however, I recommend the film.",
+    "Mickey had to wait until Who Framed Roger Rabbit made money.",  # a title
+    "Neither did I until I watched this movie.",
+    "They can't save the film without harm.",  # the negation would not reach it
+    "In the 1990s, I only saw the film once.",  # "only" would reach it
+    "At the same time, the plot is weak.",  # a contrast
+    "It shows the cruelty of the soldiers in 1943.",  # it may belong to the soldiers
+    "Save this film for a rainy day.",
+    "It took me a long time.",  # an object
+    "In the film the killer is a ghost.",  # without a comma, its end is uncertain
+    "The tone is like a fairy tale, odd, since the film begins with a murder.",
+    "The theme, for example, is one that you know.",  # at the end, beside another clause
+    "I watched this movie after many years again.",
+    "i saw it last year.",
 ]
 # a sentence with the phrase at the front, one with it at the end
 REWORDED = [
@@ -60,6 +82,7 @@ REWORDED = [
 ]
 # words change in one direction: a sentence that stands as it is, and what becomes of it at the other side
 ONE_WAY = [
+    ("clause", "end", "If you like zombies I recommend this one.", "I recommend this one if you like zombies."),
     ("slifting", "front", "I think that the role needed a better actor.", "The role needed a better actor, I think."),
     ("wh_cleft", "end", "The camera work made my head spin.", "What made my head spin was the camera work."),
     ("wh_cleft", "front", "I usually like zombie movies.", "Zombie movies are what I usually like."),
@@ -189,7 +212,7 @@ def test_positions_share_sentences_words_and_all_else(every, places):
         for place in places
     }
     placed = {place: [p for row in table["placements"] for p in row] for place, table in variants.items()}
-    assert len(placed["end"]) > (15 if len(places) == 2 else 3)
+    assert len(placed["end"]) > (10 if len(places) == 2 else 3)
     same = [[(p["phrase"], p["sentence"], p["original_position"]) for p in own] for own in placed.values()]
     assert all(own == same[0] for own in same)
     for front, end in zip(placed["front"], placed["end"], strict=True):

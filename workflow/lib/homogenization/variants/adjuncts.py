@@ -65,7 +65,9 @@ class Adjuncts(MainClause):
         return found
 
     def all(self) -> Iterator[Adjunct]:
-        """Those that may stand at the front and at the end, in reading order."""
+        """Those that may stand at the front and at the end, in reading order; none in a sentence without a capital."""
+        if self.sentence.written[0].islower():
+            return
         for number, token in enumerate(self.tokens):
             span = self.sentence.subtrees[number]
             if token.head not in self.verbs or number == self.verb or span is None:
@@ -110,17 +112,21 @@ class Adjuncts(MainClause):
     def _construction(self, number: int, first: int, last: int, place: str) -> str | None:
         """What kind of adjunct the subtree of a token is; None for anything else."""
         dep = self.tokens[number].dep
-        if dep in ("prep", "npadvmod", "advcl") and " ".join(self.words[first : last + 1]) in lexicon.DISCOURSE:
+        if dep in ("prep", "npadvmod", "advcl") and self._is_discourse(first, last):
             return "adjunct"
         if dep == "advcl":
             return "clause" if self._is_clause(number, first, last, place) else None
         if dep == "prep":
             return "adjunct" if number == first < last and self._is_phrase(number, last, place) else None
         if dep == "npadvmod":
-            is_time = self.words[number] in lexicon.TIMES and first < last
-            stands_alone = not first or self.tokens[first - 1].pos not in ("ADV", "NOUN", "PROPN") or place == "front"
-            return "adjunct" if is_time and stands_alone else None
+            is_time = self.words[number] in lexicon.TIMES and self.words[first] in lexicon.DEFINITE_TIMES
+            stands_alone = not first or self.tokens[first - 1].pos not in ("ADV", "NOUN", "PROPN")
+            follows = stands_alone and self._complements(self.tokens[number].head, first)
+            return "adjunct" if is_time and "only" not in self.words and (place == "front" or follows) else None
         return "adverb" if dep == "advmod" and first == last and self.words[number] in lexicon.ADVERBS else None
+
+    def _is_discourse(self, first: int, last: int) -> bool:
+        return " ".join(self.words[first : last + 1]) in lexicon.DISCOURSE
 
     def _is_clause(self, verb: int, first: int, last: int, place: str) -> bool:
         """Whether a clause begins with a conjunction, has a subject, and is no object of the main verb."""
@@ -132,26 +138,33 @@ class Adjuncts(MainClause):
             return False
         # a subject follows at once, and no coordination reaches out of the clause
         span = self.sentence.subtrees[subjects[0]] if subjects and subjects[0] < verb else None
-        if span is None or span[0] != opening + 1 or following in ("if", "though", "that"):
+        if span is None or span[0] != opening + 1 or following in {"that", *lexicon.NO_SUBJECTS}:
             return False
         if self.has(("conj", "cc"), (n for n in range(first, last + 1) if self.tokens[n].head == verb)):
             return False
         if not lexicon.ANSWERS.isdisjoint(main):
             return False
-        if "which" in self.words[first:last] or (conjunction == "if" and self.words[verb] in lexicon.COMMENTS):
+        comments = lexicon.COMMENTS | (lexicon.WISHES if verb == last else frozenset())
+        if "which" in self.words[first:last] or (conjunction == "if" and self.words[verb] in comments):
             return False
-        if place == "front":
-            return self.words[last] != "then"
         asked = conjunction in ("if", "when") and self.words[self.tokens[verb].head] in lexicon.ASKING
+        if place == "front":
+            would_be_asked = conjunction in ("if", "when") and self.words[self.last] in lexicon.ASKING
+            return self.words[last] not in ("then", "however") and not would_be_asked
         denied = conjunction == "because" and not lexicon.NEGATIONS.isdisjoint(main)
         denied |= conjunction == "if" and "wonder" in main
         # of a noun ("the scene when"), and not of the verb
         denied |= conjunction == "when" and self.tokens[first - 1].pos in ("NOUN", "PROPN", "NUM", "PART")
         is_event = conjunction in ("when", "since") and not (lexicon.EVENTS | lexicon.TIMES).isdisjoint(main)
-        return not denied and not is_event and (not asked or self._is_completed(self.tokens[verb].head, first))
+        # "the others were not" leaves out what the main clause has said
+        denied |= self.words[last] in lexicon.AUXILIARIES
+        is_answered = self._complements(self.tokens[verb].head, first) - {"it"}
+        return not denied and not is_event and (not asked or bool(is_answered))
 
-    def _is_completed(self, verb: int, before: int) -> bool:
-        return self.has(_COMPLEMENTS, (number for number in self.children(verb) if number < before))
+    def _complements(self, verb: int, before: int) -> set[str]:
+        """The heads of a verb's complements before a token."""
+        children = (number for number in self.children(verb) if number < before)
+        return {self.words[number] for number in children if self.tokens[number].dep in _COMPLEMENTS}
 
     def _is_phrase(self, number: int, last: int, place: str) -> bool:
         """Whether a prepositional phrase is an adjunct, and no complement of the verb."""
@@ -166,23 +179,29 @@ class Adjuncts(MainClause):
             is_time = preposition in lexicon.TIME_PREPOSITIONS and not lexicon.TIMES.isdisjoint(objects)
             is_place = preposition in lexicon.PLACE_PREPOSITIONS and not lexicon.PLACES.isdisjoint(objects)
             by_gerund = has_gerund and preposition in lexicon.GERUND_PREPOSITIONS
+            if (is_time or is_place) and not {"only", "same"}.isdisjoint(self.words):
+                return False
             return preposition in lexicon.FREE_PREPOSITIONS or is_time or is_place or by_gerund
         heavy = self.has(("relcl", "acl", "conj", "ccomp"), inside)
-        if heavy or "never" in main or not lexicon.DEGREES.isdisjoint(main) or not self._is_completed(verb, number):
+        if heavy or "never" in main or not lexicon.DEGREES.isdisjoint(main) or not self._complements(verb, number):
+            return False
+        if preposition == "without" and not (has_gerund and lexicon.NEGATIONS.isdisjoint(main)):
             return False
         if preposition in lexicon.FREE_PREPOSITIONS or (has_gerund and preposition in lexicon.GERUND_PREPOSITIONS):
             return True
-        if not objects or self.words[verb] in lexicon.MOTIONS:
+        # behind another object of a preposition, it may belong to that one's noun
+        if not objects or self.words[verb] in lexicon.MOTIONS or self.has(("pobj",), range(verb, number)):
             return False
         if preposition in lexicon.TIME_PREPOSITIONS and (objects[0] in lexicon.TIMES or _is_year(objects[0])):
-            return preposition != "from"  # "from a young age through adulthood"
+            # "from a young age through adulthood", "save it for a rainy day"
+            return preposition != "from" and (preposition != "for" or objects[0] not in lexicon.PARTS_OF_WEEKS)
         # "on DVD" and "at school" complete what is before them
         is_definite = self.words[number + 1] in ("the", "this", "that")
         return preposition == "in" and objects[0] in lexicon.PLACES and is_definite
 
     def _takes_comma(self, number: int, first: int, last: int) -> bool:
         opening = self.words[first + (self.words[first] == "even" and first < last)]
-        of_sentence = " ".join(self.words[first : last + 1]) in lexicon.DISCOURSE | lexicon.ADVERBS
+        of_sentence = self._is_discourse(first, last) or (first == last and self.words[first] in lexicon.ADVERBS)
         return of_sentence or opening in lexicon.CONCESSIVE
 
     def _can_move(self, adjunct: Adjunct) -> bool:
@@ -190,27 +209,27 @@ class Adjuncts(MainClause):
         first, last = adjunct.first, adjunct.last
         outside = [number for number in range(len(self.tokens)) if not first <= number <= last]
         before = self.words[first - 1] if first else ""
-        if before in lexicon.FOCUS or not self._is_whole(outside) or not self._keeps_reference(adjunct, outside):
+        if before in lexicon.FOCUS | lexicon.DISTANCES or not self._is_whole(outside):
+            return False
+        if not self._keeps_reference(adjunct, outside):
             return False
         coordinated = [n for n in outside if self.tokens[n].dep in ("conj", "parataxis", "cc") and n > self.verb]
         if any(self.tokens[number].head in self.verbs for number in coordinated):
             return False
         dividing = _CLAUSES if adjunct.construction == "clause" else {*_CLAUSES, "xcomp"}
         if adjunct.place == "front":
-            has_clause = any(self.tokens[number].is_verb for number in range(first, last + 1))
-            is_closed_off = not has_clause or self.words[last + 1] == ","
+            following = self.words[last + 1]
+            is_closed_off = following == "," or following in lexicon.SPEAKERS or self._is_discourse(first, last)
             divided = any(self.words[number] == "," for number in outside if number > last + 1)
             return is_closed_off and not divided and not self.has(dividing, outside)
+        if adjunct.place == "inside":
+            is_enclosed = before == "," and self.words[last + 1] == "," and first < self.verb
+            return is_enclosed and not self.has(_CLAUSES, outside) and self.has(SUBJECTS, range(first))
         between = self.has(dividing, (number for number in outside if self.verb < number < first))
         joins_verbs = any(self.tokens[number].dep == "conj" and self.tokens[number].is_verb for number in outside)
-        if before in lexicon.TIMES or before == "later" or joins_verbs:
+        if before in lexicon.TIMES or joins_verbs or "," in self.words[self.verb : first - 1]:
             return False
-        if adjunct.place == "end":
-            return not between or (before == "," and adjunct.construction == "clause")
-        is_enclosed = before == "," and self.words[last + 1] == "," and first < self.verb
-        behind = [number for number in outside if last < number < len(self.tokens) - 1]
-        is_last = before != "," and not between and not self.has({*_CLAUSES, "xcomp", "punct"}, behind)
-        return (is_enclosed or is_last) and self.has(SUBJECTS, range(first)) and len(self.subjects(self.verb)) == 1
+        return not between or (before == "," and adjunct.construction == "clause")
 
     def _is_whole(self, outside: list[int]) -> bool:
         """Whether a clause is left: it begins with its subject, or an imperative's verb, and lacks nothing."""
@@ -220,7 +239,7 @@ class Adjuncts(MainClause):
         lacks = self.words[self.verb] in lexicon.COPULAS
         if lacks and not self.has({*_COMPLEMENTS, "prep"}, (n for n in self.children(self.verb) if n in outside)):
             return False
-        if rest[-1] == self.verb or self.is_title(rest[0]):
+        if rest[-1] == self.verb or self.is_title(rest[0]) or self.words[rest[0]] in lexicon.NO_SUBJECTS:
             return False
         subjects = self.subjects(self.verb)
         if not subjects:

@@ -18,6 +18,8 @@ STOPS = frozenset(",;:.!?…")
 DASHES = frozenset("-–—‐‑")
 STRENGTH = {",": 1, "-": 2, "–": 2, "—": 2, "‐": 2, "‑": 2, ":": 3, ";": 3, ".": 4, "…": 4, "?": 5, "!": 5}
 FINAL = 4
+# words before a capital that begin no name, besides stop words ("Despite Bruce Willis")
+_NOT_OF_NAMES = frozenset(("according", "amid", "amidst", "despite", "instead", "unless", "unlike"))
 
 Kind = Literal["word", "open", "close", "mark", "symbol", "hole"]
 
@@ -225,7 +227,7 @@ def without_sentence_capital(atoms: Sequence[Atom], index: int, names: frozenset
     lowered = word[0].lower() + word[1:]
     if folded(word).split("'")[0] == "i" or any(letter.isupper() for letter in word[1:]):
         return atom
-    if not is_stop_word(folded(word)):
+    if not is_stop_word(folded(word)) and folded(word) not in _NOT_OF_NAMES:
         following = atoms[index + 1 : index + 2]
         begins_a_name = any(atom.kind == "word" and atom.text[0].isupper() for atom in following)
         begins_a_quote = index > 0 and atoms[index - 1].text in OPENING_QUOTES

@@ -33,8 +33,10 @@ BEFORE_IMPERATIVES = _words("do don't just never please")
 FOCUS = _words(
     "all almost also aside back especially even exactly just mainly merely mostly not only particularly right simply"
 )
+#: Adverbs that say how long before or after something is.
+DISTANCES = _words("directly immediately later long shortly soon well")
 #: Words by which a main clause answers the clause before it.
-ANSWERS = _words("anyway doubt either instead nevertheless otherwise still then too")
+ANSWERS = _words("anyway doubt either instead nevertheless otherwise still then though too")
 #: Words of degree, which point at what follows.
 DEGREES = _words("best ever first last most only so such too worst")
 #: Words of the main clause with which "because" and "when" have two readings.
@@ -47,10 +49,17 @@ CONCESSIVE = _words("although despite like though unlike")
 EVENTS = _words("about first just last only then was were")
 #: Verbs of a clause with "if" that comments on what is said, and is no condition of it.
 COMMENTS = _words("believe guess guessed know mean seen see think thinks wonder wondering")
+#: Verbs of a clause with "if" that ends with them and comments on a word ("if you will").
+WISHES = _words("like please want will")
+#: Last words of a clause that leaves out what another has said.
+AUXILIARIES = _words("am are can could did do does had has have is n't not n’t should was were will would")
+#: Words behind a conjunction, and at the beginning of a sentence, with which no clause of its own begins.
+NO_SUBJECTS = _words("if neither nor only though what which who whose")
 #: Verbs of which a clause with "if" or "when" may be the object.
 ASKING = _words(
-    "ask asked care cared cares decide explain forget hate hated is knew know known knows like liked love loved "
-    "matter matters mind remember remembered said say see tell told understand was wonder wondered wondering 's ’s"
+    "ask asked care cared cares decide explain figure forget hate hated help is knew know known knows like liked "
+    "love loved matter matters mind remember remembered said say see tell told understand was wonder wondered "
+    "wondering 's ’s"
 )
 #: Verbs that need a complement.
 COPULAS = _words("am are be been feel feels felt is look looked looks seem seemed seems was were 'm 're 's ’m ’re ’s")
@@ -76,6 +85,10 @@ PLACES = _words(
     "scenes school screen sequel sequence series set show soundtrack stage story television theater theaters "
     "theatre town tv universe version video war world"
 )
+#: Determiners of a noun phrase of time that is an adjunct.
+DEFINITE_TIMES = _words("each every last next one that the these this")
+#: Nouns of time that a thing may be for ("for a rainy day").
+PARTS_OF_WEEKS = _words("afternoon day evening morning night weekend")
 #: Verbs of motion and of place, which a phrase of place completes.
 MOTIONS = _words(
     "act acted acts appear appeared appears arrive arrived arrives based be been believe believed believes came "
