@@ -1,6 +1,8 @@
 """The page of curves: its numbers are the tables', all of them can be chosen, and it asks for nothing outside."""
 
+import json
 import logging
+import re
 from functools import cache
 from itertools import product
 
@@ -210,6 +212,15 @@ def test_nothing_outside_the_file_is_named(page):
         assert not {"src", "href", "srcset", "data", "action"} & attributes.keys()
     assert "url(" not in TEMPLATE
     assert "@import" not in TEMPLATE
+
+
+def test_models_and_variants_are_told_by_their_labels_alone():
+    """What the script reads does not hold their names, so the page can show none."""
+    models, variants = ([[name, f"Label {name[0]}"] for name, _ in pairs] for pairs in (MODELS, VARIANTS))
+    page = page_of(models=models, variants=variants)
+    said = json.dumps(spec_of(page)) + Elements(page).text
+    assert {f"Label {letter}" for letter in "abofes"} <= set(re.findall(r"Label \w", said))
+    assert re.findall(r"\b(alpha|beta|front|scattered)\b", said) == []
 
 
 def test_a_label_is_text_wherever_it_stands():

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from browser import chromium
 from conftest import ROOT
 from homogenization.report.text_page import page_data, text_page
 from homogenization.report.tokens import EXAMPLE_TEXTS_SCHEMA, EXAMPLE_TOKENS_SCHEMA, sizes
@@ -121,6 +122,16 @@ def test_no_text_ends_the_element_that_it_stands_in():
     assert page.count("</script>") == 3
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1]
     assert json.loads(data)["reviews"][0]["texts"]["front"]["tokens"][1] == " </script><b>&amp;"
+
+
+def test_models_and_variants_are_told_by_their_labels_alone(tmp_path):
+    shown = {"model": "Label m", "variants": [["original", "Label o"], ["front", "Label f"]], "contrast": "rank"}
+    (tmp_path / "page.html").write_text(text_page(tables_of(*measured()), shown, TEMPLATE), encoding="utf-8")
+    with chromium(tmp_path / "profile") as browser:
+        browser.get((tmp_path / "page.html").as_uri())
+        said = browser.execute_script("return document.title + document.body.innerText")
+    assert {"Label m", "Label o", "Label f"} <= set(re.findall(r"Label \w", said))
+    assert re.findall(r"\b(tiny|front)\b", said) == []
 
 
 def test_the_page_names_no_address():
