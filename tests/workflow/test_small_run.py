@@ -54,10 +54,10 @@ MAY_IMPORT = {
     "test_consequences": {"scipy", "scipy.stats"},
     "judge_claims": {"pydantic", "scipy", "scipy.stats"},  # the keys of claims
     "describe_causes": {"scipy", "scipy.stats"},  # the schemas of the tables that it words; one job
-    "make_curves": {"matplotlib", "scipy"},  # the looks of variants; the margin
+    "make_curves": {"scipy"},  # the margin
     # the schemas of claims, and the looks of verdicts
     "make_first_page": {"matplotlib", "pydantic", "scipy", "scipy.stats"},
-    "make_claims_table": {"matplotlib", "pandas", "pydantic", "scipy", "scipy.stats"},
+    "make_claims_table": {"pandas", "pydantic", "scipy", "scipy.stats"},
     "plot_components": {"matplotlib", "scipy"},
     "plot_attention_heatmap": SEABORN,
     "plot_sensitivity": SEABORN,

@@ -14,10 +14,10 @@ from homogenization.figures.grammar import (
     handles_of,
     range_with_zero,
     set_depth_axis,
-    spans_decades,
     tint_alike,
     views_present,
 )
+from homogenization.figures.shown import spans_decades
 from homogenization.figures.style import LineStyle, variant_styles
 
 STYLES = variant_styles(VARIANTS)

@@ -3,9 +3,9 @@
 import json
 import logging
 import re
-from functools import cache
 from itertools import product
 
+import altair as alt
 import numpy as np
 import polars as pl
 import pytest
@@ -41,14 +41,6 @@ from library.report.examples import (
     summary_of,
     views_of,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_bundle():
-    """The scripts of Vega are put together once; that takes a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(curves.vl_convert, "javascript_bundle", cache(vl_convert.javascript_bundle))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +112,10 @@ def require_equal(found, wanted):
 
 
 ESTIMATE = ("mean", "ci_low", "ci_high", "n_reviews")
+
+
+def test_the_specification_is_one_of_vega_lite(spec):
+    alt.VConcatChart.from_dict(spec)  # validates it
 
 
 def test_the_curves_are_those_of_the_table(spec):

@@ -5,6 +5,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.signal import find_peaks
 
 from homogenization.statistics.blocks import BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
 from homogenization.statistics.extrema import EXTREMA_SCHEMA, extrema_of, extrema_table
@@ -29,31 +31,47 @@ def table_of(*tables, prominence=0.1, window=0.1, names=(MEV, COSINE)):
     return extrema_table(pl.concat(tables), names, prominence, window, Resampling(400, 0.95, 0))
 
 
+def found(curve, kind, share):
+    [extrema] = extrema_of(curve[None], kind, share)
+    return extrema
+
+
 class TestCurves:
     def test_a_peak_and_a_trough_with_their_prominences(self):
-        (peak,), (trough,) = (extrema_of(PLANTED, kind, 0.1) for kind in ("peak", "trough"))
+        (peak,), (trough,) = (found(PLANTED, kind, 0.1) for kind in ("peak", "trough"))
         # beyond the peak nothing is higher, and the end at the left lies lower than the trough
         assert peak == (PEAK, TROUGH, pytest.approx(0.6))
         assert trough == (TROUGH, LAYERS - 1, pytest.approx(0.4))
-        assert extrema_of(PLANTED, "trough", 0.41) == []
+        assert found(PLANTED, "trough", 0.41) == []
 
     def test_a_plateau_counts_once_by_its_middle(self):
         curve = np.array([0, 1, 1, 1, 0.2, 0.1])
-        assert [one.place for one in extrema_of(curve, "peak", 0.1)] == [2]
+        assert [one.place for one in found(curve, "peak", 0.1)] == [2]
 
     @given(steps=st.lists(st.floats(0, 1), min_size=2, max_size=20), falls=st.booleans(), offset=st.floats(-9, 9))
     def test_monotone_and_constant_curves_have_none(self, steps, falls, offset):
         curve = offset + np.cumsum(steps) * (-1 if falls else 1)
-        assert extrema_of(curve, "peak", 0.01) + extrema_of(curve, "trough", 0.01) == []
+        assert found(curve, "peak", 0.01) + found(curve, "trough", 0.01) == []
 
     @given(curve=st.lists(st.integers(-5, 5), min_size=3, max_size=15), share=st.sampled_from([0.05, 0.3, 0.7]))
     def test_a_trough_is_a_peak_turned_round_and_every_one_stands_out(self, curve, share):
         curve = np.array(curve, dtype=float)
-        for one in (peaks := extrema_of(curve, "peak", share)):
+        for one in (peaks := found(curve, "peak", share)):
             assert one.prominence >= share * np.ptp(curve) > 0
             assert curve[one.place] - curve[one.base] == pytest.approx(one.prominence)
             assert 0 < one.place < len(curve) - 1
-        assert extrema_of(-curve, "trough", share) == peaks
+        assert found(-curve, "trough", share) == peaks
+
+    @given(
+        curves=arrays(float, st.tuples(st.integers(1, 5), st.integers(3, 9)), elements=st.integers(-3, 3)),
+        share=st.sampled_from([0.05, 0.3, 0.7]),
+    )
+    def test_curves_that_are_searched_together_have_the_peaks_that_scipy_finds_in_each(self, curves, share):
+        for curve, peaks in zip(curves, extrema_of(curves, "peak", share), strict=True):
+            places, of_curve = find_peaks(curve, prominence=max(share * np.ptp(curve), 1e-9))
+            bases = np.stack([of_curve["left_bases"], of_curve["right_bases"]])
+            higher = np.where(curve[bases[0]] >= curve[bases[1]], *bases)
+            assert peaks == list(zip(places, higher, of_curve["prominences"], strict=True))
 
 
 class TestTable:

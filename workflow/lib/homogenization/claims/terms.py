@@ -11,6 +11,7 @@ Claim = Mapping[str, Any]  # as `config.claims.Claim.as_params()` gives it
 
 # What a metric is of: each text by itself, or the centred tokens of many texts, with the output after the last norm.
 RAW, THESIS = "raw", "thesis"
+CONVENTIONS = {RAW: "text by text", THESIS: "pooled"}  # in words
 AT_LAYERS = {  # layers that are averaged -> in words
     "all": "over all layers",
     "first": "in the first layers",

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from homogenization.claims.findings import findings
+from homogenization.claims.terms import CONVENTIONS
 from homogenization.figures.grammar import finish
 from homogenization.figures.shown import Named, Shown, Tables, required
 from homogenization.figures.style import DARK, FINE, GREY, HAIR, NOTE, RULE, VERDICTS
@@ -34,7 +35,6 @@ _CLAIMS = {  # columns of tables/claims.csv that the board shows
 _COMPARISONS = ("variant", "minus", "imbalance")
 COLUMNS = {"claims": _CLAIMS, "comparisons": {name: COMPARISONS_SCHEMA[name] for name in _COMPARISONS}}
 
-CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
 _SIGNED = ("contrast", "slope", "net_change", "component", "correlation", "intervention", "arms")
 _VERDICTS_IN_WORDS = (
     "Per cent: of what depth does to the metric in the model (its range over depth). Below it, or large: the "

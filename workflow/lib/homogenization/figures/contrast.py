@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from homogenization.figures.grammar import (
-    DEPTH_LABEL,
     DEPTH_NOTE,
     Panels,
     alike_handles,
@@ -29,7 +28,7 @@ from homogenization.figures.grammar import (
 )
 from homogenization.figures.shown import Shown, Tables, required
 from homogenization.figures.style import DARK, LIGHT, MARGIN, OPEN, WHITE, LineStyle, variant_styles
-from homogenization.figures.words import counted
+from homogenization.figures.words import DEPTH_LABEL, counted
 from homogenization.names.numbers import typeset
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL

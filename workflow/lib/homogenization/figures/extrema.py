@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from homogenization.figures.grammar import (
-    DEPTH_LABEL,
     DEPTH_NOTE,
     MEAN,
     Panels,
@@ -37,7 +36,7 @@ from homogenization.figures.style import (
     LineStyle,
 )
 from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import counted
+from homogenization.figures.words import DEPTH_LABEL, counted
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from homogenization.figures.grammar import DEPTH_LABEL, Panels, colour_bar, handle, mark_empty
+from homogenization.figures.grammar import Panels, colour_bar, handle, mark_empty
 from homogenization.figures.shown import Shown, Tables, required, rows_of
 from homogenization.figures.style import DARK, DEPTHS, GRID, STRONG
-from homogenization.figures.words import counted
+from homogenization.figures.words import DEPTH_LABEL, counted
 from homogenization.names.points import RESIDUAL_STREAM
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"

@@ -42,7 +42,6 @@ from homogenization.figures.style import (
 Facet = tuple[str | tuple[str, ...], Sequence[tuple[Any, str]]]
 ONE: Facet = ("", [("", "")])
 
-DEPTH_LABEL = "Relative depth (layer / blocks)"
 DEPTH_NOTE = "Depth 0: after the embedding, 1: after the last block."
 MEAN = ("mean", "ci_low", "ci_high")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
@@ -381,12 +380,6 @@ def set_log_scale(axes: Axes) -> None:
     axes.set_yscale("log")
     for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         formatter(LogFormatterSciNotation(minor_thresholds=(1.5, 0.5)))
-
-
-def spans_decades(table: pl.DataFrame) -> bool:
-    """Whether the column mean needs a logarithmic axis: positive, beyond 1, and a hundredfold from low to high."""
-    means = table["mean"].drop_nulls().drop_nans()
-    return len(means) > 0 and means.min() > 0 and means.max() > 1 and means.max() / means.min() >= 100
 
 
 def range_with_zero(values: np.ndarray, room: float = 0.0, smallest: float = 1e-9) -> tuple[float, float]:

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from homogenization.figures.grammar import (
-    DEPTH_LABEL,
     DEPTH_NOTE,
     ESTIMATE,
     MEAN,
@@ -21,11 +20,20 @@ from homogenization.figures.grammar import (
     handle,
     handles_of,
     marker_handle,
-    spans_decades,
     views_present,
     widen_if_flat,
 )
-from homogenization.figures.shown import Named, Shown, Tables, accepted, named_in, names_of, required, rows_of
+from homogenization.figures.shown import (
+    Named,
+    Shown,
+    Tables,
+    accepted,
+    named_in,
+    names_of,
+    required,
+    rows_of,
+    spans_decades,
+)
 from homogenization.figures.style import (
     BAND,
     BLUE,
@@ -44,7 +52,7 @@ from homogenization.figures.style import (
     variant_styles,
 )
 from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import counted, two_decimals
+from homogenization.figures.words import DEPTH_LABEL, counted, two_decimals
 from homogenization.names.consequences import LABELS
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL

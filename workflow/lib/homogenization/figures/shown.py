@@ -164,3 +164,9 @@ def accepted(table: pl.DataFrame, variants: Named, min_reviews: int) -> Accepted
 def count_in_words(count: int) -> str:
     """`no accepted review`, `1 accepted review` or `3 accepted reviews`."""
     return "no accepted review" if count == 0 else f"{count:,} accepted review" + ("s" if count > 1 else "")
+
+
+def spans_decades(table: pl.DataFrame) -> bool:
+    """Whether the column mean needs a logarithmic axis: positive, beyond 1, and a hundredfold from low to high."""
+    means = table["mean"].drop_nulls().drop_nans()
+    return len(means) > 0 and means.min() > 0 and means.max() > 1 and means.max() / means.min() >= 100

@@ -1,9 +1,11 @@
-"""Numbers as figures write them."""
+"""Numbers as figures write them, and the label of the depth."""
 
 import polars as pl
 
 from homogenization.names.numbers import signed as with_sign
 from homogenization.names.numbers import typeset
+
+DEPTH_LABEL = "Relative depth (layer / blocks)"
 
 
 def short_number(value: float, signed: bool = False) -> str:

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from homogenization.claims.findings import findings
 from homogenization.claims.judgement import CLAIMS_SCHEMA
+from homogenization.claims.terms import CONVENTIONS
 from homogenization.claims.verdicts import where_the_first_stays
-from homogenization.figures.claims import CONVENTIONS
 from homogenization.figures.style import VERDICTS
 from homogenization.names.prose import grouped, interval
 from homogenization.names.verdicts import NOT_TESTED, caveats

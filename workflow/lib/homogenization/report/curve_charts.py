@@ -9,8 +9,8 @@ from typing import Any
 
 import altair as alt
 
-from homogenization.figures.grammar import DEPTH_LABEL
 from homogenization.figures.style import BAND, DARK, EDGE, FULL, GREY, GRID, MARGIN, NOTE, STRONG, WHITE, LineStyle
+from homogenization.figures.words import DEPTH_LABEL
 from homogenization.names.verdicts import DECIDED
 
 # states after the final norm stand right of depth 1: the first, and the distance of the next, within a room

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -22,17 +22,17 @@ from homogenization.report.tokens import (
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.made_by import cache_key
 from homogenization.run.parquet import read_table, read_tables, table_metadata, write_tables
-from homogenization.states.held import HeldStates
-from homogenization.states.long_texts import Texts, with_originals
-from homogenization.states.model import LanguageModel
-from homogenization.states.reading import Reading
+
+if TYPE_CHECKING:  # a model that reads nothing anew needs no torch
+    from homogenization.states.held import HeldStates
+    from homogenization.states.model import LanguageModel
 
 _CACHE_KEY = "cache_key"  # of the metadata
 Row = dict[str, Any]
 OfVariants = Mapping[str, pl.DataFrame]  # by variant: review_id, text, original
 
 
-def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, files: Sequence[str]) -> None:
+def read_examples(load: Callable[[], "LanguageModel"], inputs: Any, params: Any, files: Sequence[str]) -> None:
     """Choose the reviews, let a model read them, and write what the page needs: the tables of `report.tokens.SCHEMAS`.
 
     States are those of an extraction of the whole sample: of each review alone. Where `files` hold the same texts, read
@@ -52,11 +52,12 @@ def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, f
     """
     originals, n_shards = read_tables(inputs.corpus), len(inputs.corpus)
     chosen = _chosen(inputs, originals["review_id"].to_list(), params)
+    of_originals = originals.select("review_id", original="text")
     texts = {}
     for place, name in enumerate(params.variants):
         variant = read_tables(inputs.variants[place * n_shards :][:n_shards]).select("review_id", "text")
         there = variant.join(chosen, on="review_id", how="semi")
-        texts[name] = with_originals(there, originals).sort("review_id")
+        texts[name] = there.join(of_originals, on="review_id", how="left").sort("review_id")
     phrases = read_tables(inputs.keyphrases).join(chosen, on="review_id", how="semi")
     terms = {name: sorted(set(of)) for name, of in phrases.group_by("review_id").agg("phrase").rows()}
     key = _cache_key(texts, terms, params, inputs.weights)
@@ -98,7 +99,7 @@ def _cache_key(texts: OfVariants, terms: Mapping[str, Sequence[str]], params: An
 
 
 def _read(
-    model: LanguageModel, texts: OfVariants, terms: Mapping[str, Sequence[str]], params: Any
+    model: "LanguageModel", texts: OfVariants, terms: Mapping[str, Sequence[str]], params: Any
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables, the first without why a review is shown; the states of one variant at a time are in memory."""
     n_texts = sum(map(len, texts.values()))
@@ -115,8 +116,12 @@ def _read(
     return pl.DataFrame(of_texts, schema), pl.DataFrame(of_tokens, EXAMPLE_TOKENS_SCHEMA)
 
 
-def _states(model: LanguageModel, reviews: pl.DataFrame, variant: str, params: Any) -> HeldStates:
+def _states(model: "LanguageModel", reviews: pl.DataFrame, variant: str, params: Any) -> "HeldStates":
     """The states of these texts."""
+    from homogenization.states.held import HeldStates
+    from homogenization.states.long_texts import Texts
+    from homogenization.states.reading import Reading
+
     texts = Texts(*(reviews[name].to_list() for name in ("review_id", "text", "original")))
     identity = {"model": params.model["name"], "variant": variant, "shard": "examples"}
     states = HeldStates(Reading(model, texts, identity, params.model["token_budget"], **params.storage))
@@ -125,8 +130,8 @@ def _states(model: LanguageModel, reviews: pl.DataFrame, variant: str, params: A
 
 
 def _rows(
-    model: LanguageModel,
-    states: HeldStates,
+    model: "LanguageModel",
+    states: "HeldStates",
     reviews: pl.DataFrame,
     terms: Mapping[str, Sequence[str]],
     shown: tuple[int, int, list[int]],

@@ -16,7 +16,7 @@ from homogenization.statistics.resampling import Resampling, resampled, uniform_
 
 PEAK, TROUGH = "peak", "trough"
 _SIGNS = {PEAK: 1, TROUGH: -1}
-_DRAWS = 1000  # each takes a search of its own; more change an interval of a place by less than a layer
+_DRAWS = 1000  # more change an interval of a place by less than a layer
 _FLAT = 1e-9  # range over the largest value: less is rounding
 #: A row for each model, variant, view, metric, kind and number: the local extrema of the mean over reviews along the
 #: residual stream. Made unless `extrema` is null. [Statistics](statistics.md#extrema) says how they are found.
@@ -52,27 +52,30 @@ class Extremum(NamedTuple):
     prominence: float
 
 
-def extrema_of(curve: np.ndarray, kind: str, share: float) -> list[Extremum]:
-    """Interior peaks or troughs of a curve (layers,), in order; the middle of a plateau, the ends never.
+def extrema_of(curves: np.ndarray, kind: str, share: float) -> list[list[Extremum]]:
+    """Interior peaks or troughs of each of curves (n, layers), in order; the middle of a plateau, the ends never.
 
     The prominence is the height above the higher of the two lowest points between the extremum and a higher one, or
     the end, on either side (scipy.signal.find_peaks); that point is the base.
 
     Args:
-        curve: finite values.
+        curves: finite values.
         kind: `peak` or `trough`.
         share: least prominence, as a share of the curve's range.
     """
-    turned = _SIGNS[kind] * curve
-    range_ = np.ptp(curve)
-    if range_ <= _FLAT * np.abs(curve).max():
-        return []
-    places, properties = find_peaks(turned, prominence=share * range_)
-    sides = np.stack([properties["left_bases"], properties["right_bases"]])
-    bases = np.where(turned[sides[0]] >= turned[sides[1]], *sides)
-    return [
-        Extremum(*one) for one in zip(places.tolist(), bases.tolist(), properties["prominences"].tolist(), strict=True)
-    ]
+    ranges, width = np.ptp(curves, axis=1), curves.shape[1] + 1
+    least = np.where(ranges > _FLAT * np.abs(curves).max(axis=1), share * ranges, np.inf)
+    # end to end, and between two curves a wall that no search for a base passes
+    line = np.pad(_SIGNS[kind] * curves, ((0, 0), (0, 1)), constant_values=np.inf).ravel()
+    places, properties = find_peaks(line, height=(None, np.finfo(np.float64).max), prominence=0)
+    left, right = properties["left_bases"], properties["right_bases"]
+    bases = np.where(line[left] >= line[right], left, right)
+    found: list[list[Extremum]] = [[] for _ in curves]
+    for place, base, height in zip(places.tolist(), bases.tolist(), properties["prominences"].tolist(), strict=True):
+        row = place // width
+        if height >= least[row]:
+            found[row].append(Extremum(place % width, base % width, height))
+    return found
 
 
 def extrema_table(
@@ -120,7 +123,7 @@ def _rows_of_cell(
         return
     values, depth = job.values[cell][:, layers], job.depth[layers]
     curve, other = weighted_means(values, uniform_weights(n))[0], _bare(job, cell)
-    by_kind = {kind: extrema_of(curve, kind, prominence) for kind in _SIGNS}
+    by_kind = {kind: extrema_of(curve[None], kind, prominence)[0] for kind in _SIGNS}
     if not any(by_kind.values()):
         return
     drawn = weighted_means(values, weights)
@@ -128,7 +131,7 @@ def _rows_of_cell(
     noise = float(np.quantile(np.ptp(drawn - curve, axis=1), confidence)) if len(drawn) else np.nan
     reach = max(window, np.diff(depth).max()) + _FLAT
     for kind, extrema in by_kind.items():
-        places = [[one.place for one in extrema_of(row, kind, prominence)] for row in drawn] if extrema else []
+        places = [[one.place for one in of_draw] for of_draw in extrema_of(drawn, kind, prominence)] if extrema else []
         for number, one in enumerate(extrema, start=1):
             at = _nearest(places, one.place, depth, reach)
             there = at >= 0
