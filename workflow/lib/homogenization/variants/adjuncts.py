@@ -70,12 +70,10 @@ class Adjuncts(MainClause):
             return
         for number, token in enumerate(self.tokens):
             span = self.sentence.subtrees[number]
-            if token.head not in self.verbs or number == self.verb or span is None:
+            if token.head not in self.verbs or span is None:
                 continue
             first, last = self.trimmed(*span)
             place = self._place(first, last)
-            if token.head != self.verb and (place, token.dep) != ("end", "advcl"):
-                continue
             construction = self._construction(number, first, last, place)
             if construction is None or not self._stands_apart(first, last):
                 continue
@@ -134,10 +132,10 @@ class Adjuncts(MainClause):
         conjunction, following = self.words[opening], self.words[min(opening + 1, last)]
         main = [word for number, word in enumerate(self.words) if not first <= number <= last]
         subjects = self.subjects(verb)
-        if conjunction not in lexicon.CONJUNCTIONS or self.tokens[opening].head != verb or conjunction in main:
+        if conjunction not in lexicon.CONJUNCTIONS or conjunction in main:
             return False
         # a subject follows at once, and no coordination reaches out of the clause
-        span = self.sentence.subtrees[subjects[0]] if subjects and subjects[0] < verb else None
+        span = self.sentence.subtrees[subjects[0]] if subjects else None
         if span is None or span[0] != opening + 1 or following in {"that", *lexicon.NO_SUBJECTS}:
             return False
         if self.has(("conj", "cc"), (n for n in range(first, last + 1) if self.tokens[n].head == verb)):
@@ -149,10 +147,9 @@ class Adjuncts(MainClause):
             return False
         asked = conjunction in ("if", "when") and self.words[self.tokens[verb].head] in lexicon.ASKING
         if place == "front":
-            would_be_asked = conjunction in ("if", "when") and self.words[self.last] in lexicon.ASKING
-            return self.words[last] not in ("then", "however") and not would_be_asked
+            return self.words[last] not in ("then", "however") and self.words[self.last] not in lexicon.ASKING
         denied = conjunction == "because" and not lexicon.NEGATIONS.isdisjoint(main)
-        denied |= conjunction == "if" and "wonder" in main
+        denied |= "wonder" in main
         # of a noun ("the scene when"), and not of the verb
         denied |= conjunction == "when" and self.tokens[first - 1].pos in ("NOUN", "PROPN", "NUM", "PART")
         is_event = conjunction in ("when", "since") and not (lexicon.EVENTS | lexicon.TIMES).isdisjoint(main)
@@ -200,9 +197,8 @@ class Adjuncts(MainClause):
         return preposition == "in" and objects[0] in lexicon.PLACES and is_definite
 
     def _takes_comma(self, number: int, first: int, last: int) -> bool:
-        opening = self.words[first + (self.words[first] == "even" and first < last)]
-        of_sentence = self._is_discourse(first, last) or (first == last and self.words[first] in lexicon.ADVERBS)
-        return of_sentence or opening in lexicon.CONCESSIVE
+        opening = self.words[first + (self.words[first] == "even")]
+        return first == last or self._is_discourse(first, last) or opening in lexicon.CONCESSIVE
 
     def _can_move(self, adjunct: Adjunct) -> bool:
         """Whether the adjunct reads the same at either edge."""
@@ -224,7 +220,7 @@ class Adjuncts(MainClause):
             return is_closed_off and not divided and not self.has(dividing, outside)
         if adjunct.place == "inside":
             is_enclosed = before == "," and self.words[last + 1] == "," and first < self.verb
-            return is_enclosed and not self.has(_CLAUSES, outside) and self.has(SUBJECTS, range(first))
+            return is_enclosed and not self.has(_CLAUSES, outside)
         between = self.has(dividing, (number for number in outside if self.verb < number < first))
         joins_verbs = any(self.tokens[number].dep == "conj" and self.tokens[number].is_verb for number in outside)
         if before in lexicon.TIMES or joins_verbs or "," in self.words[self.verb : first - 1]:
@@ -260,7 +256,7 @@ class Adjuncts(MainClause):
             return not names or not any(self.refers(n) for n in outside)
         subjects = self.subjects(self.verb)
         of_main = [self.words[n] for n in subjects]
-        if adjunct.construction == "clause" and not {"it", "this", "that", "which", "they"}.isdisjoint(of_main):
+        if adjunct.construction == "clause" and not {"it", "this", "that", "they"}.isdisjoint(of_main):
             return False
         return all(self.words[n] in of_main for n in inside if self.refers(n))
 
