@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from homogenization.variants import construction_words as lexicon
-from homogenization.variants.clauses import SUBJECTS, MainClause, Move, Span
+from homogenization.variants.clauses import MainClause, Move, Span
 
 #: Words that a main clause has besides its adjunct, at least.
 FEWEST_OTHERS = 3

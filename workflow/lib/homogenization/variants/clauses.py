@@ -11,7 +11,7 @@ from homogenization.variants import construction_words as lexicon
 from homogenization.variants.atoms import Atom, atoms_of, render, with_capital, without_sentence_capital
 from homogenization.variants.constituents import Sentence, is_closed
 
-SUBJECTS = frozenset(("nsubj", "nsubjpass", "expl"))
+_SUBJECTS = frozenset(("nsubj", "nsubjpass", "expl"))
 _DIVIDING = (";", ":", "--", " - ", "–", "—", "..", "…")
 # brackets that hold a mark
 _WORDLESS = re.compile(r"[(\[{]\W+[)\]}]")
@@ -54,7 +54,7 @@ class MainClause:
 
     def subjects(self, verb: int) -> list[int]:
         """Numbers of the subjects of a verb."""
-        return [number for number in self.children(verb) if self.tokens[number].dep in SUBJECTS]
+        return [number for number in self.children(verb) if self.tokens[number].dep in _SUBJECTS]
 
     def is_word(self, number: int) -> bool:
         """Whether a token has a letter or a digit."""
