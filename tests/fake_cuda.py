@@ -24,6 +24,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import PreTrainedModel
 
+from homogenization.interventions.changes import _shared
+from homogenization.states.attention import _causal_bias
+
 aten = torch.ops.aten
 CPU, CUDA_0, CUDA_1 = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
 _LIBRARY = "/workflow/lib/homogenization/"
@@ -32,6 +35,12 @@ _INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, 
 # what CUDA can and the CPU cannot
 _ON_CPU = {aten.histc.default: lambda counted, *bins: aten.histc(counted.float(), *bins).to(counted.dtype)}
 _ALLOCATIONS = ("aten::empty", "aten::new_empty")
+
+
+def forget_uploads() -> None:
+    """Drop what the library has put on a device for further passes."""
+    _causal_bias.cache_clear()
+    _shared.cache_clear()
 
 
 class FakeCudaTensor(Tensor):
@@ -82,6 +91,8 @@ class FakeCuda:
             counted.clear()
 
     def __enter__(self) -> "FakeCuda":
+        forget_uploads()  # what lies on another device, a GPU's own among them
+        self._contexts.callback(forget_uploads)
         generator = torch.Generator
         self._contexts.enter_context(patch("torch.cuda._lazy_init", lambda: None))
         self._contexts.enter_context(patch("torch.cuda.get_device_capability", lambda device=None: (9, 0)))  # an H100's

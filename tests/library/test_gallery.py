@@ -26,7 +26,7 @@ TABLES = {
             "excess attention": {"sentences": "all", "metric": ATTENTION, "view": "all_tokens", "layers": "all"},
             "begin with the same word": {"sentences": SAME},
             "have as many tokens": {"sentences": "as many tokens and commas"},
-            "have a comma more": {"sentences": "Front has more commas"},
+            "have more commas": {"sentences": "Front has more commas"},
             "are the original in Front": {"sentences": "Front is the original"},
             "are the original in End": {"sentences": "End is the original"},
             "move a key phrase": {"sentences": "adjunct holds a key phrase"},
@@ -46,7 +46,7 @@ TABLES = {
             "183 reviews, over": {"sentences": "all", "layers": "all"},
             "first word the same: 173, at": {"sentences": SAME},
             "first word the same: 173, over": {"sentences": SAME, "layers": "all"},
-            "and a comma more in Front": {"sentences": f"{SAME}, Front has more commas"},
+            "and more commas in Front": {"sentences": f"{SAME}, Front has more commas"},
             "and as many tokens and commas: 48 or 49, at": {"sentences": f"{SAME}, as many tokens and commas"},
             "and as many tokens and commas: 48 or 49, over": {
                 "sentences": f"{SAME}, as many tokens and commas",

@@ -158,6 +158,10 @@ def test_on_a_phone_nothing_is_cut(finished_run, tmp_path):
         categories = browser.execute_script("return categories")
         browser.find_element(By.XPATH, "//h1[.='What this study found']")
         assert browser.execute_script(TOO_WIDE) == []
+        # a cell names its model itself
+        shown = "return getComputedStyle(document.querySelector('#first-page td'), '::before').content"
+        name = browser.find_element(By.CSS_SELECTOR, "#first-page thead th + th").get_attribute("textContent")
+        assert browser.execute_script(shown) == f'"{name}"'
         for category, groups in categories.items():
             for index in range(sum(map(len, groups.values()))):
                 browser.get(report.as_uri())

@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedTokenizerFast
 
 from fake_cuda import CUDA_0, FakeCuda, on_cuda
-from homogenization.interventions import changes, patterns
+from homogenization.interventions import patterns
 from homogenization.interventions.conditions import (
     CLIPPED,
     MASKED,
@@ -51,6 +51,8 @@ from homogenization.training import loop
 from homogenization.training.loop import Loop
 from homogenization.training.networks import Trainable
 from homogenization.training.texts import Batches
+from homogenization.variants.fluency import Reader
+from homogenization.variants.similarity import Encoder, bert_scores
 from homogenization.writers import local, sampling
 from homogenization.writers.local import LocalWriter
 from homogenization.writers.requests import Request
@@ -228,6 +230,21 @@ def sloped(model: LanguageModel) -> list[np.ndarray]:
     return [table.select(cs.float()).to_numpy() for table in tables]
 
 
+def read_alone(model: LanguageModel) -> list[np.ndarray]:
+    """Losses of the tokens of texts that are read in windows."""
+    model.head.set_attn_implementation("sdpa")
+    reader = Reader(model.head, model.tokenizer, MAX_TOKENS // 2)
+    return [reader.token_losses(text) for text in TEXTS]
+
+
+def compared(model: LanguageModel) -> list[np.ndarray]:
+    """BERTScores."""
+    model.head.set_attn_implementation("sdpa")
+    model.tokenizer.model_max_length = MAX_TOKENS
+    encoder = Encoder(model.packed.network, model.tokenizer, str(model.packed.device))
+    return [bert_scores(encoder, TEXTS[1:], TEXTS[:-1])]
+
+
 def written(model: LanguageModel, temperature: float = 1.0) -> list[np.ndarray]:
     """The characters of answers that a grammar binds, in batches that shrink."""
     network = model.head
@@ -333,6 +350,21 @@ STAGES = {
             ("metrics.differentiable:normalized_effective_rank", "number"): STEPS * BLOCKS * BATCH_SIZE,
         },
     ),
+    "fluency": Stage(
+        read_alone,
+        lambda points: {
+            ("variants.fluency:Reader.token_losses", "copy"): len(TEXTS),
+            # transformers' own, of each window and kind of attention
+            ("variants.fluency:Reader.token_losses", "number"): 90 * (2 if points == POINTS["gemma3"] else 1),
+        },
+    ),
+    "similarity": Stage(
+        compared,
+        lambda points: {
+            ("variants.similarity:Encoder.states", "number"): len(TEXTS) * (2 if points == POINTS["gemma3"] else 1),
+            ("variants.similarity:bert_scores", "number"): 5 * (len(TEXTS) - 1),  # bert-score's own
+        },
+    ),
     "writing": Stage(
         written,
         lambda points: {
@@ -419,8 +451,6 @@ def test_every_other_condition_runs_on_one_device():
 
 def kernels(name: str, run: Callable[[LanguageModel], object], **sizes: int) -> int:
     """Kernels that `run` launches with a model of these numbers of blocks and heads."""
-    attention._causal_bias.cache_clear()  # what another call made would not be made again
-    changes._shared.cache_clear()  # what is uploaded once was not uploaded by another test
     with FakeCuda() as cuda:
         model = tiny_model(name, **sizes)
         on_cuda(model.head)

@@ -12,12 +12,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from described import GEMMA_7B, LLAMA_3_8B
-from homogenization.interventions import attribution, changes, recorded, slopes
+from fake_cuda import forget_uploads
+from homogenization.interventions import attribution, recorded, slopes
 from homogenization.interventions.conditions import cells
 from homogenization.measures.blocks import find_layout
 from homogenization.plan.architecture import describe_architecture
 from homogenization.plan.costs import slopes_bytes
-from homogenization.states import attention
 from homogenization.states.network import packed_model
 
 GIB = 2**30
@@ -66,9 +66,7 @@ def test_the_count_is_what_lives():
 
 def most_held(config, n_blocks, n_tokens):
     """The most bytes that live at once in slopes of a review and in what patterns deliver."""
-    # what another count has left would not be counted again
-    attention._causal_bias.cache_clear()
-    changes._shared.cache_clear()
+    forget_uploads()  # what another count has left would not be counted again
     fields = {**config.to_dict(), "num_hidden_layers": n_blocks}
     held, nothing = Held(), lambda numbers: np.zeros(numbers.shape)
     patches = [
