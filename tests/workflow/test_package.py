@@ -12,6 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from conftest import ROOT, copy_workflow
+from homogenization.reading.citation import VERSION
 from pages import DOCS
 
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", (DOCS / "library.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
@@ -26,7 +27,7 @@ def wheel(tmp_path_factory):
         (folder / "project" / name).write_text((ROOT / name).read_text("utf-8"), encoding="utf-8")
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
     subprocess.run([*build, "--wheel-dir", str(folder), str(folder / "project")], check=True)
-    (built,) = folder.glob("*.whl")
+    (built,) = folder.glob(f"*-{VERSION}-*.whl")
     return built
 
 

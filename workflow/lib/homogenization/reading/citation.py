@@ -4,7 +4,6 @@ import hashlib
 import json
 import subprocess
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from homogenization.run.files import gone
 from homogenization.run.made_by import METADATA_KEY
 from homogenization.run.secrets import masked
 
-_PACKAGE = "token-homogenization"
+VERSION = "0.1.0"  # of the library; a checkout runs without being installed, and pip reads it here
 _LIBRARY = Path(__file__).parents[1]
 _FILES = "files"  # a parameter with paths below the folder of results, whatever its name
 
@@ -64,7 +63,7 @@ def provenance(extraction: pl.DataFrame, configuration: Mapping[str, Any]) -> di
 
 def _software() -> str:
     commit = _commit()
-    return f"{_PACKAGE} {version(_PACKAGE)}" + (f", commit {commit}" if commit else "")
+    return f"token-homogenization {VERSION}" + (f", commit {commit}" if commit else "")
 
 
 def _job_records(folder: Path, extraction: pl.DataFrame) -> Iterator[dict[str, Any]]:
