@@ -1,4 +1,4 @@
-# make run · make test · make test-long · make lint · make docs: each sets up .venv by itself, once.
+# make run · make test · make test-long · make test-gpu · make lint · make docs: each sets up .venv by itself, once.
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(if $(shell $(p) -c 'print(1)' 2>/dev/null),$(p))))
 VENV := .venv
@@ -9,10 +9,13 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 # what a page links to, in the places of the repository
 PAGES := README.md CHANGELOG.md CITATION.cff LICENSE config docs benchmarks
 
-.PHONY: run test test-long lint docs clean
+.PHONY: run test test-long test-gpu lint docs clean
 
 run: $(VENV)/.run
 	@$(BIN)/snakemake --cores all
+
+# on the CPU, whether or not there is a GPU
+test test-long: export CUDA_VISIBLE_DEVICES := -1
 
 # the library, the rules, and one small run from reviews to report: minutes on two cores
 test: $(VENV)/.dev
@@ -23,6 +26,10 @@ test: $(VENV)/.dev
 test-long: $(VENV)/.dev
 	@$(PYTEST) --reuse-run --verbose --hypothesis-profile thorough -m "long or hypothesis" tests/long tests/library
 	@$(BIN)/python tests/processors.py $(PYTEST)
+
+# the stages of the library, where there is a GPU
+test-gpu: $(VENV)/.dev
+	@$(PYTEST) tests/library/devices
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .

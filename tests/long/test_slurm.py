@@ -92,6 +92,7 @@ def run(slurm, tmp_path_factory, progress) -> Run:
     cache = folder / "cache"
     cache.mkdir()
     environment = {**os.environ, "SNAKEMAKE_OUTPUT_CACHE": str(cache)}
+    environment.pop("CUDA_VISIBLE_DEVICES", None)  # Slurm sets it
     printed = []
     with subprocess.Popen(
         SNAKEMAKE, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
