@@ -6,6 +6,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.functional import embedding, scaled_dot_product_attention
 
 from fake_cuda import CPU, CUDA_0, CUDA_1, FakeCuda
+from homogenization.states.attention import _causal_bias
 
 MIXED = {
     "a sum": lambda here, there: here(2, 3) + there(2, 3),
@@ -45,6 +46,16 @@ def test_devices_meet_where_they_do_in_torch(mixed, places):
 def test_the_comparison_is_of_both_outcomes(cuda):
     found = {outcome(mixed, *places) for mixed in MIXED.values() for places in PLACES}
     assert found == {None, CUDA_0}
+
+
+def test_what_another_device_holds_is_not_there_and_nothing_is_left_to_it():
+    """A GPU of the same name is such a device."""
+    uploaded = [_causal_bias(2, torch.float32, CPU)]
+    for _ in range(2):
+        with FakeCuda():
+            uploaded.append(_causal_bias(2, torch.float32, CPU))
+    uploaded.append(_causal_bias(2, torch.float32, CPU))
+    assert len(set(map(id, uploaded))) == 4
 
 
 def test_numbers_are_those_of_the_cpu(cuda):

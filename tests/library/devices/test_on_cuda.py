@@ -69,6 +69,7 @@ POINTS = {"gemma3": 9}  # of a block; 7 in the others
 IDS = ["a", "b", "c"]
 TEXTS = EMBEDDED[:3]
 MAX_TOKENS = 64
+WINDOW, N_WINDOWS = 32, 90  # of texts of 372, 427 and 668 tokens, each half a window after the one before
 LENGTHS = [QUERY_CHUNK + 22, 37, 25]  # one takes two chunks of queries
 CONDITIONS = [
     Condition(UNTOUCHED),
@@ -233,7 +234,7 @@ def sloped(model: LanguageModel) -> list[np.ndarray]:
 def read_alone(model: LanguageModel) -> list[np.ndarray]:
     """Losses of the tokens of texts that are read in windows."""
     model.head.set_attn_implementation("sdpa")
-    reader = Reader(model.head, model.tokenizer, MAX_TOKENS // 2)
+    reader = Reader(model.head, model.tokenizer, WINDOW)
     return [reader.token_losses(text) for text in TEXTS]
 
 
@@ -270,9 +271,14 @@ def written(model: LanguageModel, temperature: float = 1.0) -> list[np.ndarray]:
     return [np.frombuffer(answers[number].text.encode(), dtype=np.uint8) for number in range(len(asked))]
 
 
+def masks(points: int) -> int:
+    """Masks of a pass: one for each kind of attention."""
+    return 2 if points == POINTS["gemma3"] else 1
+
+
 def checked(points: int) -> Transfers:
     """The check against transformers' own attention, once a job: each text, layer and block, in two comparisons."""
-    n_texts = 3 if points == POINTS["gemma3"] else 2  # one goes beyond the window
+    n_texts = 1 + masks(points)  # one goes beyond the window
     compared = 2 * n_texts * (2 * BLOCKS + 2)
     waits = {("states.check:_difference", "number"): compared, ("states.check:_refuse_not_finite", "number"): compared}
     return waits | {(FINAL_NORM, "number"): 2}
@@ -354,14 +360,14 @@ STAGES = {
         read_alone,
         lambda points: {
             ("variants.fluency:Reader.token_losses", "copy"): len(TEXTS),
-            # transformers' own, of each window and kind of attention
-            ("variants.fluency:Reader.token_losses", "number"): 90 * (2 if points == POINTS["gemma3"] else 1),
+            # transformers looks for packed texts
+            ("variants.fluency:Reader.token_losses", "number"): N_WINDOWS * masks(points),
         },
     ),
     "similarity": Stage(
         compared,
         lambda points: {
-            ("variants.similarity:Encoder.states", "number"): len(TEXTS) * (2 if points == POINTS["gemma3"] else 1),
+            ("variants.similarity:Encoder.states", "number"): len(TEXTS) * masks(points),
             ("variants.similarity:bert_scores", "number"): 5 * (len(TEXTS) - 1),  # bert-score's own
         },
     ),

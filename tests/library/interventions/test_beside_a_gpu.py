@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from homogenization.interventions import changes, intervened
+from fake_cuda import forget_uploads
+from homogenization.interventions import intervened
 from homogenization.interventions.conditions import CLIPPED, MASKED, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.passes import damage
 from homogenization.interventions.patterns import PATTERNS, Sight
@@ -48,7 +49,7 @@ def test_what_follows_from_places_is_uploaded_once_for_all_blocks(condition):
 def uploads_of(condition, n_blocks):
     pack, made, upload = pack_of("llama", n_blocks), [], Sight.tensor
     untouched = pack.through()
-    changes._shared.cache_clear()
+    forget_uploads()
     with patch.object(Sight, "tensor", lambda *rest: made.append(rest) or upload(*rest)):
         apply(condition, pack, untouched)
     return len(made)
