@@ -9,7 +9,7 @@ import pytest
 from selenium.common.exceptions import ElementClickInterceptedException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from browser import chromium, kinds_of_requests, severe
 
@@ -54,15 +54,14 @@ def open_entry(browser, category: str, index: int) -> None:
 
 def shown_figure(browser) -> str | None:
     """The source of the figure that the report shows now, once the browser has drawn it; None for a table."""
-    script = (
-        "return [...document.images].filter(i => i.src.startsWith('data:image/svg') && i.offsetWidth > 300 "
-        "&& i.complete && i.naturalWidth > 0).map(i => i.src)"
+    source = browser.execute_script("return app.state.content === 'img' ? app.state.contentPath : null")
+    drawn = (
+        "return [...document.images].some(i => i.src === arguments[0] && i.offsetWidth > 300 "
+        "&& i.complete && i.naturalWidth > 0)"
     )
-    for _ in range(40):
-        if images := browser.execute_script(script):
-            return images[0]
-        time.sleep(0.05)
-    return None
+    if source is not None:
+        WebDriverWait(browser, 60, 0.05).until(lambda _: browser.execute_script(drawn, source))
+    return source
 
 
 def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, browser):
