@@ -86,6 +86,7 @@ def anchors(page: Path) -> set[str]:
 def test_the_citation_names_the_version_of_the_project():
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == VERSION
     assert re.search(rf"^## {re.escape(VERSION)}\b", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert f"version = {{{VERSION}}}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("folder", ["docs/gallery", "benchmarks"])
