@@ -18,7 +18,7 @@ def test_the_plan_is_printed_whenever_it_is_asked_for(finished):
     assert planned == {"tiny": extraction["n_tokens"].sum(), "total": extraction["n_tokens"].sum()}
     written = sum(path.stat().st_size for path in (finished.folder / "results/states").rglob("*.zarr.zip"))
     # these stores are so small that headers weigh
-    assert 0.75 * written < plan["bytes_on_disk"][0] < written
+    assert 0.75 * written < plan["bytes_written"][0] < written
     works = pl.read_csv(finished.folder / "results/plan/works.csv")
     jobs = dict(zip(works["work"], works["jobs"], strict=True))
     made = {work: len([*(finished.folder / "results" / work).rglob("*.parquet")]) for work in ("spectra", "components")}

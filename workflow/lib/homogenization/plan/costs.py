@@ -27,9 +27,7 @@ PLAN_SCHEMA = {
     "reviews_left_out": pl.Int64,  #: reviews that are too long and will not be read
     "tokens": pl.Int64,  #: that will be read
     "tokens_cut_off": pl.Int64,  #: tokens behind the cuts
-    "bytes_written": pl.Int64,  #: bytes of stores and samples
-    "bytes_on_disk": pl.Int64,  #: bytes of them that stay after the run
-    "bytes_at_once": pl.Int64,  #: largest number of bytes of them that lie there at once; in the total of all models
+    "bytes_written": pl.Int64,  #: bytes of stores and samples, which stay after the run
     "gpu_memory_gib": pl.Float64,  #: GiB of one job; null on the CPU; in the total the largest
     "petaflops": pl.Float64,  #: 10¹⁵ floating-point operations of matrix products
     "estimated": pl.Boolean,  #: whether some variants are not written yet and were counted by their originals
@@ -159,7 +157,7 @@ def plan_row(
         "reviews_left_out": token_counts["n_left_out"].sum(),
         "tokens": tokens,
         "tokens_cut_off": int(token_counts["lengths_before_truncation"].explode().sum()) - tokens,
-        **dict.fromkeys(("bytes_written", "bytes_on_disk", "bytes_at_once"), written),
+        "bytes_written": written,
         "gpu_memory_gib": None if model["device"] == "cpu" else memory / 2**30,
         "petaflops": matrix_operations(architecture, lengths, stored.attention) / 1e15,
         "estimated": bool((token_counts["counted_as"] != token_counts["variant"]).any()),
@@ -193,8 +191,6 @@ def plan_text(plan: pl.DataFrame) -> str:
         "tokens": lambda row: f"{row['tokens']:,}{' *' if row['estimated'] else ''}",
         "cut off": count("tokens_cut_off"),
         "written": lambda row: f"{three_digits(row['bytes_written'] / 1e9)} GB",
-        "on disk": lambda row: f"{three_digits(row['bytes_on_disk'] / 1e9)} GB",
-        "at once": lambda row: f"{three_digits(row['bytes_at_once'] / 1e9)} GB",
         "GPU memory": lambda row: "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
         "PFLOP": lambda row: three_digits(row["petaflops"]),
     }

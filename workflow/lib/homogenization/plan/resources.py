@@ -32,7 +32,7 @@ _SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNO
 _BITS_IN_NAME = re.compile(r"(?:^|[-._/])(?:i?q|b?f)([1-9]\d?)(?![a-z0-9])", re.IGNORECASE)
 _LEAST_BITS = 4
 _LARGEST_WHEEL = 100_000_000  # bytes; the limit of the Python package index for a file
-_UNREADABLE = (OSError, ValueError, KeyError, AttributeError, HomogenizationError)  # AttributeError: no such package
+_UNREADABLE = (OSError, ValueError, KeyError, HomogenizationError)
 
 
 def gpus(entry: Any) -> int:

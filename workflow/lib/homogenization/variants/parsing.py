@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import polars as pl
 from homogenization.corpus.sentences import LONGEST_PARSED, LONGEST_RUN, is_parsed, sentence_spans
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.job import announce
+from homogenization.run.packages import package_folder
 from homogenization.variants.schemas import PARSE_SCHEMA
 
 # spaCy's kinds of entities that are names; the others are numbers and dates
@@ -91,18 +91,14 @@ def pipeline_folder(package: str) -> Path:
     Raises:
         HomogenizationError: the package is not installed, or carries no pipeline.
     """
-    spec = find_spec(package)
-    folders = (
-        [path.parent for place in spec.submodule_search_locations for path in Path(place).glob("*/config.cfg")]
-        if spec
-        else []
-    )
-    if not folders:
+    folder = package_folder(package)
+    pipelines = [path.parent for path in folder.glob("*/config.cfg")] if folder else []
+    if not pipelines:
         raise HomogenizationError(
             f"parser: the package '{package}' is not installed or carries no spaCy pipeline. Install it, or name "
             "another under 'parser.package'."
         )
-    return folders[0]
+    return pipelines[0]
 
 
 def digest_of(folder: Path) -> str:
