@@ -39,7 +39,7 @@ if STUDY.consequences:
             model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             text=lambda wildcards: wildcards.text,
             shard=lambda wildcards: wildcards.shard,
-            n_reviews=lambda wildcards: STUDY.reading.n_reviews(wildcards.shard),
+            n_reviews=lambda wildcards: STUDY.n_read(wildcards.shard, STUDY.consequences),
             conditions=lambda wildcards: STUDY.reading.conditions(wildcards.model, wildcards.text),
             metrics=lambda wildcards: STUDY.reading.metrics(wildcards.text),
             seed=STUDY.seed,

@@ -1,4 +1,5 @@
-# Files of variants, states and measures -> long tables over all models, variants and shards. The catalogue describes them.
+# Files of variants, states and measures -> long tables over all models, variants and shards; these -> contrasts, depth,
+# extrema, the first token, interventions, consequences, training, verdicts. The catalogue describes all of them.
 from homogenization.tables.catalogue import files_of, made_tables, over_jobs, over_variants
 
 TABLES = made_tables(STUDY)
@@ -12,7 +13,7 @@ def read_by(made):
     return {name: read if isinstance(read, str) else as_they_lie(read) for name, read in files.items()}
 
 
-for made in [tables for tables in TABLES if tables.stage == "tables"]:
+for made in TABLES:
 
     rule:
         """Tables of the catalogue."""
@@ -30,6 +31,7 @@ for made in [tables for tables in TABLES if tables.stage == "tables"]:
             **{name: per_attempt(amount) for name, amount in made.resources(STUDY).items()},
         params:
             **made.params(PLACED),
+            **({"words": template(f"answers/{made.words}.jinja")} if made.words else {}),
             code=code("tabulate", made.module, *made.imports(STUDY)),
             module=made.module,
         script:

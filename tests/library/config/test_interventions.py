@@ -113,7 +113,7 @@ def test_originals_and_perturbed_texts_are_read_in_all_conditions_and_variants_u
     reading = study_of(consequences={"n_reviews": 10}).reading
     assert reading.texts == ["original", "front", "typo", "deleted_word"]
     assert reading.shards == ["000", "001"]
-    assert [reading.n_reviews(shard) for shard in reading.shards] == [6, 4]
+    assert [reading.study.n_read(shard, reading.study.consequences) for shard in reading.shards] == [6, 4]
     assert len(reading.conditions("tiny", "typo")) == 4
     assert [one[0] for one in reading.conditions("tiny", "front")] == ["untouched"]
     assert reading.n_passes("tiny", "original", "001") == 16

@@ -21,8 +21,8 @@ from homogenization.statistics.resampling import (
     flip_p,
     mean_interval,
     means,
-    medians,
     percentile_interval,
+    quantiles,
     resampled,
     reviews_for_power,
     sign_flips,
@@ -170,12 +170,12 @@ class TestDescription:
             there = column[~np.isnan(column)]
             assert effect_size(values)[cell] == pytest.approx(there.mean() / there.std(ddof=1), rel=1e-12)
             assert means(values)[cell] == pytest.approx(there.mean(), rel=1e-12)
-            assert medians(values)[cell] == pytest.approx(np.median(there), rel=1e-12)
+            assert quantiles(values, 0.5)[cell] == pytest.approx(np.median(there), rel=1e-12)
 
     def test_undefined_ones(self):
         values = np.array([[0.1, 3, np.nan], [0.1, np.nan, np.nan], [0.1, np.nan, np.nan]])
         assert np.isnan(effect_size(values)).all()
-        np.testing.assert_array_equal(medians(values), [0.1, 3, np.nan])
+        np.testing.assert_array_equal(quantiles(values, 0.5), [0.1, 3, np.nan])
         np.testing.assert_allclose(means(values), [0.1, 3, np.nan], rtol=1e-15)
 
 

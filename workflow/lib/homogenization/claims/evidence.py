@@ -189,12 +189,17 @@ def narrowed(rows: pl.DataFrame, *steps: tuple[str, Any, str]) -> pl.DataFrame:
     return rows
 
 
-def at_layers_of(claim: Claim, rows: pl.DataFrame) -> pl.DataFrame:
-    """review_id and value, the mean over the claim's layers, in the order of `rows`."""
+def rows_at_layers(claim: Claim, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows at the claim's layers; raises UnavailableError if there are none."""
     chosen = rows.filter(at_layers(claim["layers"]))
     if chosen.is_empty():
         raise UnavailableError(f"the study has no values of {claim['metric']} at the layers '{claim['layers']}'")
-    return chosen.group_by("review_id", maintain_order=True).agg(pl.col("value").mean())
+    return chosen
+
+
+def at_layers_of(claim: Claim, rows: pl.DataFrame) -> pl.DataFrame:
+    """review_id and value, the mean over the claim's layers, in the order of `rows`."""
+    return rows_at_layers(claim, rows).group_by("review_id", maintain_order=True).agg(pl.col("value").mean())
 
 
 def estimated(interval: Ends) -> Found:

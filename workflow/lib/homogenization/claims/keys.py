@@ -8,15 +8,18 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.claims.terms import views_of
+from homogenization.claims.terms import AT_LAYERS, SINCE, views_of
+from homogenization.interventions.conditions import CLIPPED, KINDS, STEERING, TEMPLATE, UNTOUCHED, VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
+from homogenization.metrics.registry import ALL_TOKENS
 from homogenization.names.consequences import OUTCOMES
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Name, Section, one_of
 
 MetricName = Annotated[str, AfterValidator(lambda name: one_of(METRIC_NAMES)([name])[0])]
-Layers = Literal["all", "first", "middle", "last", "input", "output"]
+Layers = Literal[tuple(AT_LAYERS)]
 Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.join(CONTROL_ROLES)}) control)$")]
 
 
@@ -73,14 +76,14 @@ class OverLayers(Keys):
 class AtLayers(OfMetric, OverLayers):
     """A metric of every review, averaged over layers, at one point of the blocks."""
 
-    point: Literal["residual_stream", "final_norm"] = "residual_stream"
+    point: Literal[RESIDUAL_STREAM, FINAL_NORM] = RESIDUAL_STREAM
     """Where states are read."""
 
 
 class OfCondition(OverLayers):
     """What is measured of runs with changed attention, averaged over layers."""
 
-    view: Literal["all_tokens", "without_first", "centred", "after_quarter"] = "all_tokens"
+    view: Literal[VIEWS] = ALL_TOKENS
     """View of the tokens, as interventions have them."""
     variant: Name = "original"
     """Text whose values count: a variant or, of a consequence, a perturbed text."""
@@ -92,7 +95,7 @@ class OfCondition(OverLayers):
     @model_validator(mode="after")
     def what_has_a_dose_names_it(self) -> Self:
         """Kinds with strengths have one other than 0."""
-        if self.kind in ("steering", "clipped", "template") and not self.strength:
+        if self.kind in (STEERING, CLIPPED, TEMPLATE) and not self.strength:
             raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
         return self
 
@@ -142,7 +145,7 @@ class Consequence(OfCondition):
     outcome: Annotated[str, AfterValidator(lambda name: one_of(OUTCOMES)([name])[0])]
     """`kl`, `cross_entropy`, `probe_log_loss`, `shift`, or how alike tokens are: `cosine_anisotropy`,
     `normalized_effective_rank`."""
-    kind: Literal["untouched", "steering", "masked", "clipped", "template", "positions"] = "untouched"
+    kind: Literal[KINDS] = UNTOUCHED
     """What is done to attention."""
     pattern: str | None = None
     """As of an `intervention`; null for `untouched`."""
@@ -157,10 +160,10 @@ class Consequence(OfCondition):
     @model_validator(mode="after")
     def keys_fit_each_other(self) -> Self:
         """An intervention has a pattern, and equal doses have a control."""
-        changed = self.kind != "untouched"
+        changed = self.kind != UNTOUCHED
         if changed != (self.pattern is not None):
             raise ValueError(f"kind {self.kind!r} with pattern {self.pattern!r}: every kind but 'untouched' has one")
-        if self.at != "strength" and (not self.strength or self.minus == "untouched"):
+        if self.at != "strength" and (not self.strength or self.minus == UNTOUCHED):
             raise ValueError(f"'at: {self.at}' compares a strength with that of a control, which 'minus' names")
         return self
 
@@ -196,11 +199,11 @@ class Intervention(OfCondition):
 
     metric: MetricName
     """Name of a metric."""
-    kind: Literal["steering", "masked", "clipped", "template", "positions"] = "steering"
+    kind: Literal[KINDS[1:]] = STEERING
     """What is done to attention."""
     pattern: str = Field(min_length=1)
     """Where attention goes, or which keys are masked."""
-    minus: str = "untouched"
+    minus: str = UNTOUCHED
     """`untouched`, or the pattern of a control of the same kind."""
     at: Literal["strength", "kl"] = "strength"
     """What the condition and its control have in common: the strength, or the KL."""
@@ -210,11 +213,11 @@ class Intervention(OfCondition):
     @model_validator(mode="after")
     def keys_fit_each_other(self) -> Self:
         """Parts have two signs, and equal KL has a control."""
-        if self.kind in ("steering", "clipped") and self.strength < 0:
+        if self.kind in (STEERING, CLIPPED) and self.strength < 0:
             raise ValueError(f"strength {self.strength} of the kind {self.kind!r}; allowed: above 0, at most 1")
-        if self.part != "whole" and self.kind != "template":
+        if self.part != "whole" and self.kind != TEMPLATE:
             raise ValueError(f"the part {self.part!r} needs strengths of both signs, which the kind 'template' has")
-        if self.at == "kl" and (self.minus == "untouched" or self.part != "whole" or not self.strength):
+        if self.at == "kl" and (self.minus == UNTOUCHED or self.part != "whole" or not self.strength):
             raise ValueError(
                 "'at: kl' compares a whole change by a strength with that of a control, which 'minus' names"
             )
@@ -233,7 +236,7 @@ class Level(AtLayers):
 class NetChange(OfMetric):
     """A review's value at the output minus that at the input, or minus that after the first block."""
 
-    since: Literal["input", "first block"] = "input"
+    since: Literal[tuple(SINCE)] = "input"
     """`input`: the layer before the first block. `first block`: the layer after it."""
 
     in_thesis: ClassVar[bool] = True

@@ -44,13 +44,9 @@ class Reading:
         """The jobs of variants, whose tokens are measured."""
         return [job for job in self.jobs if job[1] in self.study.variants]
 
-    def n_reviews(self, shard: str) -> int:
-        """How many reviews of a shard are read: the first by rank."""
-        return self.study.n_read(shard, self.study.consequences)
-
     def n_passes(self, model: str, text: str, shard: str) -> int:
         """Passes of single reviews in a job; the untouched one is run again where conditions are added."""
-        return self.n_reviews(shard) * len(self.conditions(model, text))
+        return self.study.n_read(shard, self.study.consequences) * len(self.conditions(model, text))
 
     def planned_jobs(self, model: str) -> list[list[Any]]:
         """Variant whose tokens are counted, shard, reviews and conditions of a model's jobs.
@@ -61,7 +57,7 @@ class Reading:
             [
                 text if text in self.study.variants else ORIGINAL,
                 shard,
-                self.n_reviews(shard),
+                self.study.n_read(shard, self.study.consequences),
                 len(self.conditions(name, text)),
             ]
             for name, text, shard in self.jobs

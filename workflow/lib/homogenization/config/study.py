@@ -346,8 +346,9 @@ class Study(Keys):
     def controls(self) -> dict[str, dict[str, str]]:
         """The controls of each variant that moves key phrases to an edge of their sentences: variant, role, control.
 
-        Roles: `edge` (the same phrases, as far, but inward), `key` (other phrases, to the same edge) and `rewriting`
-        (the same phrases scattered; for a variant by a language model, its paraphrase). Of several variants with one
+        Roles: `edge` (the same phrases, as far, but inward), `key` (other phrases, to the same edge), `side` (the same
+        words, at the other end) and `rewriting` (the same phrases scattered; for a variant by a language model, its
+        paraphrase). Of several variants with one
         role, the first in the configuration has it. A variant without any control is left out.
         """
         controls: dict[str, dict[str, str]] = {}

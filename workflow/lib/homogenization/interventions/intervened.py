@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from homogenization.interventions.conditions import (
     CLIPPED,
     MASKED,
+    OTHERS,
     POSITIONS,
     STEERING,
     UNTOUCHED,
@@ -183,7 +184,7 @@ def masked_mass(condition: Condition, moved: float) -> float | None:
     if condition.kind == MASKED:
         return moved
     if condition.kind == CLIPPED:
-        return moved if condition.pattern == "others" else 2 * moved
+        return moved if condition.pattern == OTHERS else 2 * moved
     return None
 
 

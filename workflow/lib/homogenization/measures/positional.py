@@ -165,9 +165,7 @@ class PositionalSums:
         return found
 
 
-def template_of(
-    sums: PositionalSums, block: int, n_tokens: int, half: int | None = None, window: int | None = None
-) -> np.ndarray:
+def template_of(sums: PositionalSums, block: int, n_tokens: int, half: int, window: int | None = None) -> np.ndarray:
     """The attention that positions alone predict for a text: each cell has its mean share of uniform attention.
 
     A pair of query and key has weight r U_ij, where r is the attention of its cell over that of uniform attention in
@@ -180,7 +178,7 @@ def template_of(
         sums: sums of one model and variant.
         block: the block, from 1.
         n_tokens: tokens of the text.
-        half: 0 for the reviews of even rank, 1 for odd ones; None for all.
+        half: 0 for the reviews of even rank, 1 for odd ones.
         window: distance in tokens from which a query no longer sees a key; None for no limit.
 
     Returns:
@@ -189,15 +187,14 @@ def template_of(
     Raises:
         HomogenizationError: the half has no review of two tokens or more.
     """
-    halves = slice(None) if half is None else slice(half, half + 1)
-    attention = sums.by_head[block - 1][HEAD_SUMS.index("attention"), :, halves].sum(axis=1)
-    by_position = sums.by_position[block - 1][:, halves].sum(axis=1)
+    attention = sums.by_head[block - 1][HEAD_SUMS.index("attention"), :, half]
+    by_position = sums.by_position[block - 1][:, half]
     pairs, uniform = by_position[POSITION_SUMS.index("pairs")], by_position[POSITION_SUMS.index(UNIFORM)]
     causal = pairs.shape[-1] == len(CAUSAL_CELLS)
     occupied = np.flatnonzero(pairs.any(axis=1))
     if not occupied.size:
         raise HomogenizationError(
-            f"positional: a template needs reviews of {'any' if half is None else ('even', 'odd')[half]} rank with two "
+            f"positional: a template needs reviews of {('even', 'odd')[half]} rank with two "
             "tokens or more, and there are none. Raise corpus.n_reviews."
         )
     share = np.divide(attention, uniform, out=np.ones_like(attention), where=pairs > 0)[:, occupied]

@@ -253,7 +253,8 @@ class Results:
             metric: as in `curve`, also the next two.
             view: see there.
             point: see there.
-            at: `output`, or the mean over `all` layers, or the `first`, `middle` or `last` third of them.
+            at: `output`, or the mean over `all` layers, or the `first` quarter, `middle` half or `last` quarter of
+                them.
 
         Returns:
             `model`, `variant`, `minus`, `n_reviews`, `mean` with `ci_low` and `ci_high`, `relative_effect`, `p_max_t`,

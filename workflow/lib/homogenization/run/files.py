@@ -106,15 +106,15 @@ def is_disk_full(error: BaseException) -> bool:
     return "No space left on device" in str(error)
 
 
-def write_text(text: str, path: str | Path, shared: bool = False) -> None:
-    """Write `text` as UTF-8, whole; `shared` as in `written_whole`."""
-    with written_whole(path, shared) as partial:
+def write_text(text: str, path: str | Path) -> None:
+    """Write `text` as UTF-8, whole."""
+    with written_whole(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
-def write_json(value: Any, path: str | Path, shared: bool = False) -> None:
-    """Write `value` as JSON with sorted keys, whole; `shared` as in `written_whole`."""
-    write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", path, shared)
+def write_json(value: Any, path: str | Path) -> None:
+    """Write `value` as JSON with sorted keys, whole."""
+    write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", path)
 
 
 def write_csv(table: pl.DataFrame, path: str | Path) -> None:
@@ -135,15 +135,15 @@ def read_json(path: str | Path) -> Any:
         raise damage(path, f"not readable as JSON: {error}") from error
 
 
-def read_csv(path: str | Path, schema: dict[str, Any], **options: Any) -> pl.DataFrame:
-    """Read the columns of `schema` from a CSV table that this workflow made; `options` go to `polars.read_csv`.
+def read_csv(path: str | Path, schema: dict[str, Any]) -> pl.DataFrame:
+    """Read the columns of `schema` from a CSV table that this workflow made.
 
     Raises:
         HomogenizationError: the file is gone, or it is damaged, cut short or lacks a column and was moved aside.
     """
     content = read_bytes(path)
     try:
-        return pl.read_csv(content, columns=list(schema), schema_overrides=schema, **options).select(list(schema))
+        return pl.read_csv(content, columns=list(schema), schema_overrides=schema).select(list(schema))
     except pl.exceptions.PolarsError as error:
         raise damage(path, f"not a readable CSV table of {', '.join(schema)}: {error}") from error
 

@@ -26,7 +26,7 @@ from homogenization.statistics.resampling import (
     Resampling,
     differences,
     means,
-    medians,
+    quantiles,
     skewness,
 )
 from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
@@ -186,7 +186,7 @@ def _contrasts_of_model(
         if reason is None:
             values = cells.differences(*pair, reviews)
             columns = estimates(values, resampling.confidence, "mean")
-            columns |= {"median": medians(values), "skewness": skewness(values)}
+            columns |= {"median": quantiles(values, 0.5), "skewness": skewness(values)}
             columns |= flip_tests(values, families, resampling.sign_flips(len(reviews)))
             drawn = [on_common[name,] for name in (variant, minus) if (name,) in on_common]
             if len(drawn) == 2:

@@ -132,11 +132,6 @@ def opposite_of(condition: Condition) -> Condition:
     return condition._replace(strength=-condition.strength)
 
 
-def control_of(condition: Condition, pattern: str) -> Condition:
-    """The condition of the control `pattern` at the same strength."""
-    return condition._replace(pattern=pattern)
-
-
 def _root(kl: np.ndarray) -> np.ndarray:
     """The root of a divergence, which rounding can make negative."""
     return np.sqrt(kl.clip(min=0.0))

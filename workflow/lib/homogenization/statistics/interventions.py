@@ -22,7 +22,6 @@ from homogenization.statistics.doses import (
     at_equal_kl,
     change,
     conditions_of,
-    control_of,
     moved_at_equal_kl,
     no_control,
     opposite_of,
@@ -122,7 +121,7 @@ def _estimands(runs: Runs, drawn: _Draws, dose: str) -> Iterator[dict[str, Any]]
             changes = change(runs, condition, part)
             yield _row(runs, condition, _of_mean(changes, drawn), UNTOUCHED, part)
             for control in controls:
-                like = control_of(condition, control)
+                like = condition._replace(pattern=control)
                 if set(conditions_of(like, part)) <= runs.values.keys():
                     less = changes - change(runs, like, part)
                     reason = no_control(control, runs.branch_norm)
@@ -140,7 +139,7 @@ def _row(runs: Runs, condition: Condition, numbers: dict[str, np.ndarray], again
     """An estimand at equal strength."""
     read = conditions_of(condition, part)
     if against != UNTOUCHED:
-        read += conditions_of(control_of(condition, against), part)
+        read += conditions_of(condition._replace(pattern=against), part)
     moved = np.logical_or.reduce([runs.moved[one] for one in read]).sum()
     return condition._asdict() | {"against": against, "at": STRENGTH, "part": part, "n_sink_moved": moved} | numbers
 

@@ -67,11 +67,6 @@ def means(values: np.ndarray) -> np.ndarray:
     return np.nansum(values, axis=0) / np.where(counts > 0, counts, np.nan)
 
 
-def medians(values: np.ndarray) -> np.ndarray:
-    """Median of each cell, (cells,), over those of `values` (n, cells) that are not NaN; NaN without any."""
-    return quantiles(values, 0.5)
-
-
 def bootstrap_weights(n: int, draws: int, seed: int) -> np.ndarray:
     """Weights of `n` reviews in each bootstrap draw, (draws, n) float64: number of times drawn / n. Rows sum to 1."""
     drawn = np.random.default_rng(seed).integers(n, size=(draws, n))

@@ -34,7 +34,7 @@ def tabulate(ratings: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
     """The table `audit` (`AUDIT_SCHEMA`).
 
     Args:
-        ratings: CSV files, one for each reader, as `variants.audit.readings` reads them.
+        ratings: CSV files, one for each reader, as `variants.ratings.readings` reads them.
         variants: Parquet files of the variants, `original` among them.
     """
     texts = read_tables(variants)

@@ -99,7 +99,7 @@ class Tables:
 
     @property
     def stage(self) -> str:
-        """The rule file: `tables` for what is tabulated from measures, otherwise `statistics`."""
+        """`tables` for what is tabulated from measures, otherwise `statistics`."""
         return "statistics" if self.rule else "tables"
 
     def files_read(self, study: Any, made: Sequence["Tables"]) -> dict[str, str | Sequence[str]]:

@@ -18,7 +18,7 @@ from homogenization.names.variants import ORIGINAL
 BALANCE_SCHEMA = {
     **columns("variant"),
     "control": pl.String,  #: name of the variant that is its control
-    #: `edge`, `key` or `rewriting`; empty for two variants that `contrasts.pairs` compares and neither of which
+    #: `edge`, `key`, `side` or `rewriting`; empty for two variants that `contrasts.pairs` compares and neither of which
     #: controls the other
     "role": pl.String,
     "model": pl.String,  #: for `tokens_per_word`; otherwise empty

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from homogenization.claims.evidence import Evidence, Found, narrowed
+from homogenization.claims.evidence import Evidence, Found, narrowed, rows_at_layers
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
 from homogenization.names.verdicts import SEEDS
 from homogenization.tables.arms import AT_LOSS, paired_at_loss, paired_values
-from homogenization.tables.regions import at_layers
 
 _CELL = ("layer", "depth")
 
@@ -60,7 +59,7 @@ def _over_reviews(claim: Claim, evidence: Evidence) -> pl.DataFrame:
             for column in ("metric", "view", "variant", "point")
         ),
     )
-    rows = rows.filter(at_layers(claim["layers"]), pl.col("value").is_not_nan()).sort("review_id")
+    rows = rows_at_layers(claim, rows.filter(pl.col("value").is_not_nan())).sort("review_id")
     return rows.group_by("model", *_CELL, maintain_order=True).agg(pl.col("value").mean().alias("mean"))
 
 

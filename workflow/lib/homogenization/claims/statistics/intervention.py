@@ -7,7 +7,7 @@ import polars as pl
 from homogenization.claims.evidence import Evidence, Found, narrowed, selected
 from homogenization.claims.terms import AT_LAYERS, CHANGE_BY, Claim, UnavailableError
 from homogenization.names.numbers import significant
-from homogenization.statistics.doses import STRENGTH, WHOLE, Condition, control_of
+from homogenization.statistics.doses import STRENGTH, WHOLE, Condition
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 
 _EQUAL = {"kl": "KL", "strength": "strength", "cosine": "change of the mean cosine"}
@@ -56,7 +56,7 @@ def find_condition(claim: Claim, rows: pl.DataFrame) -> Condition:
     known = [Condition(*row) for row in rows.select(CONDITION).unique().rows()]
     condition = _find(known, Condition(claim["kind"], claim["pattern"], claim["blocks"], claim["strength"]))
     if claim["minus"] != UNTOUCHED:
-        _find(known, control_of(condition, claim["minus"]), any_strength=claim["at"] != STRENGTH)
+        _find(known, condition._replace(pattern=claim["minus"]), any_strength=claim["at"] != STRENGTH)
     return condition
 
 
