@@ -33,9 +33,9 @@ from homogenization.names.verdicts import (
 from homogenization.statistics.estimates import INFLUENTIAL, margin_of, verdict
 from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
 from homogenization.tables.comparisons import too_few_accepted
+from homogenization.tables.components import STREAM_METRICS
 
 _OF_ALL_MODELS = ("arms", "similarity")  # statistics of several models, or of the texts alone
-_OF_SINGULAR_ANISOTROPY = "max_explainable_variance"  # the metric of which that of components is a part
 _WITHOUT = {"unit": REVIEWS, **dict.fromkeys((*SIZE, "p_max_t", "same_first"), np.nan)}  # what a statistic may lack
 _COPIED = (
     *("claim", "statement", "source", "convention", "statistic", "metric", "view", "variant", "minus", "layers"),
@@ -126,7 +126,7 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
         models: names of the models, each once.
         evidence: tables and settings that claims are judged by.
     """
-    named = {claim.get(key) for claim in claims for key in ("metric", "with_metric")} | {_OF_SINGULAR_ANISOTROPY}
+    named = {claim.get(key) for claim in claims for key in ("metric", "with_metric")} | {*STREAM_METRICS.values()}
     evidence = replace(evidence, metrics=evidence.metrics.filter(pl.col("metric").is_in(named - {None})))
     rows = [
         _row(claim, model, evidence)

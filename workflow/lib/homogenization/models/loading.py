@@ -213,7 +213,7 @@ def checked_max_tokens(
     if max_tokens > context:
         raise HomogenizationError(
             f"max_tokens: {max_tokens} is more than the context of {context} tokens of the model in {folder}. "
-            f"Give at most {context}, or null for the whole context."
+            f"Give at most {context}."
         )
     _refuse_rotation_by_length(config, max_tokens)
     return max_tokens

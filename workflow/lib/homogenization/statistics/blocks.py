@@ -9,6 +9,7 @@ from homogenization.names.columns import columns, table_of
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.prose import write
 from homogenization.names.variants import ORIGINAL
+from homogenization.tables.components import SPECTRAL_VIEWS, STREAM_METRICS
 from homogenization.tables.over_reviews import summarise
 
 #: A row for each model, variant, quantity, metric, view and layer: what happens in each block. It exists with
@@ -39,13 +40,6 @@ FIRST_TOKEN = (
     "cosine_to_first_token",
 )
 POSITIONAL, MASSIVE, SINKS = "positional_mass", "massive_tokens", "attention_sinks"
-_OF_STREAM = {"singular_anisotropy": "max_explainable_variance"}  # metric of a component -> the same of the stream
-_SPECTRAL_VIEWS = {
-    "all_tokens": "raw",
-    "without_first": "raw_without_first",
-    "centred": "centred",
-    "centred_without_first": "centred_without_first",
-}
 _ROUNDING = 1e-9
 _KEYS = ("model", "variant", "layer", "depth", "quantity", "view", "metric")
 
@@ -89,10 +83,10 @@ def blocks_table(
 
 
 def _of_components(components: pl.DataFrame) -> pl.DataFrame:
-    spectral = pl.col("metric").is_in(list(_OF_STREAM))
+    spectral = pl.col("metric").is_in(list(STREAM_METRICS))
     named = components.with_columns(
-        pl.when(spectral).then(pl.col("view").replace(_SPECTRAL_VIEWS)).otherwise("view").alias("view"),
-        pl.col("metric").replace(_OF_STREAM),
+        pl.when(spectral).then(pl.col("view").replace(SPECTRAL_VIEWS)).otherwise("view").alias("view"),
+        pl.col("metric").replace(STREAM_METRICS),
         quantity="component",
     )
     norm_last = pl.col("model").is_in(_norm_last(components)) & pl.col("quantity").str.starts_with("norm")

@@ -38,7 +38,7 @@ from homogenization.statistics.estimates import (
     judged,
 )
 from homogenization.statistics.resampling import Resampling
-from homogenization.tables.intervened import LAYERS, UNTOUCHED
+from homogenization.tables.intervened import UNTOUCHED
 from homogenization.tables.over_reviews import as_array, keep_accepted
 
 _NUMBERS = {
@@ -99,8 +99,7 @@ def effects_table(intervened: pl.DataFrame, resampling: Resampling, min_reviews:
         dose: what stands in the column `kl`, in which a control is compared as well.
     """
     parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
-    rows = intervened.filter(pl.col("layers").is_in(LAYERS))
-    for (model, variant), of_run in sorted(rows.partition_by("model", "variant", as_dict=True).items()):
+    for (model, variant), of_run in sorted(intervened.partition_by("model", "variant", as_dict=True).items()):
         runs = runs_of(of_run)
         cells = pl.DataFrame(runs.cells, dict.fromkeys(("layers", "view", "metric"), pl.String), orient="row")
         flips, families = resampling.sign_flips(len(runs.review_ids)), families_of(cells, "view", "metric")

@@ -20,6 +20,7 @@ from homogenization.run.parquet import read_tables
 from homogenization.statistics.doses import too_few
 from homogenization.statistics.resampling import mean_interval, means
 from homogenization.tables.comparisons import too_few_of_all
+from homogenization.tables.components import SPECTRAL_VIEWS
 from homogenization.tables.over_reviews import keep_accepted
 
 PATTERN_OF = {  # template of the dictionary -> pattern of attention steering that stands for it
@@ -33,7 +34,6 @@ PATTERN_OF = {  # template of the dictionary -> pattern of attention steering th
 }
 _UNIFORM = "uniform"  # what the dictionary leaves to content
 _LEAST_CONTENT = 0.05  # share of the attention below which content is too little to divide by
-_SPECTRAL_VIEWS = {"all_tokens": "raw", "without_first": "raw_without_first", "centred": "centred"}
 #: A row for each variant, metric and view of which both slopes and the positions of attention are measured
 #: ([how](causes.md#what-steering-predicts-of-a-variant)), if nine in ten of its texts differ from their originals.
 #: Intervals are intervals over reviews.
@@ -146,7 +146,7 @@ def _by_review(slopes: pl.DataFrame, doses: pl.DataFrame, metrics: pl.DataFrame,
         .group_by(keys, maintain_order=True)
         .agg((pl.col("slope") * pl.col("dose")).sum().alias("predicted"))
     )
-    spectral = pl.col("view").replace_strict(_SPECTRAL_VIEWS, default=None)
+    spectral = pl.col("view").replace_strict(SPECTRAL_VIEWS, default=None)
     of_tokens = pl.col("metric").is_in([name for name in set(slopes["metric"]) if describe_metric(name).views])
     stream = metrics.filter(point=RESIDUAL_STREAM).rename({"view": "its_view"})
     at = ["metric", "its_view", "layer", "review_id"]

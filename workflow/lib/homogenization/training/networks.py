@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from homogenization.models.blocks import blocks_of
 from homogenization.models.devices import placement
 from homogenization.models.digests import combined_digest, verified_weights
-from homogenization.models.loading import context_of, is_causal, load_config, load_network
+from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import position_embeddings
 from homogenization.run.errors import HomogenizationError
@@ -63,8 +63,8 @@ def load_trainable(
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
 
     Raises:
-        HomogenizationError: the model reads texts in both directions, has no head, or a context below
-            `max_tokens`; or what `load_network` raises.
+        HomogenizationError: the model reads texts in both directions, has no head, or reads
+            no texts of `max_tokens`; or what `load_network` raises.
     """
     resolved = verified_weights(weights)
     folder = resolved.folder
@@ -75,12 +75,7 @@ def load_trainable(
             "Choose a causal language model."
         )
     tokenizer = load_tokenizer(folder, bos)
-    context = context_of(config, tokenizer, folder)
-    if options["max_tokens"] > context:
-        raise HomogenizationError(
-            f"max_tokens: {options['max_tokens']} is more than the context of {context} tokens of "
-            f"{resolved.description}. Give at most {context} where it is trained."
-        )
+    checked_max_tokens(options, config, tokenizer, folder)
     # eager attention has one way to compute, on every machine
     loading = {"attn_implementation": "eager", "remedy": _WITHOUT_HEAD, **placement(device, gpus)}
     network = load_network(AutoModelForCausalLM, folder, options.get("dtype", "float32"), **loading)

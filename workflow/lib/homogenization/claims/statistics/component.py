@@ -6,6 +6,7 @@ import polars as pl
 from homogenization.claims.evidence import Evidence, Found, narrowed
 from homogenization.claims.terms import Claim, UnavailableError, is_pooled
 from homogenization.statistics.resampling import weighted_means
+from homogenization.tables.components import SPECTRAL_VIEWS, STREAM_METRICS
 
 COMPONENT_GROUPS = {  # name in claims -> components of tables/components.parquet, whose changes are summed
     "residual": ("attention_addition", "feed_forward_addition", "addition"),
@@ -14,11 +15,6 @@ COMPONENT_GROUPS = {  # name in claims -> components of tables/components.parque
     "norm": ("norm_1", "post_norm_1", "norm_2", "post_norm_2"),
 }
 _GROUP_OF = {name: group for group, names in COMPONENT_GROUPS.items() for name in names}
-_STREAM_OF = {  # view and metric of a component -> those of tables/metrics.parquet
-    ("all_tokens", "singular_anisotropy"): ("raw", "max_explainable_variance"),
-    ("without_first", "singular_anisotropy"): ("raw_without_first", "max_explainable_variance"),
-    ("centred", "singular_anisotropy"): ("centred", "max_explainable_variance"),
-}
 
 
 def in_words(claim: Claim) -> str:
@@ -54,7 +50,8 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     found = evidence.over_reviews(lead, contributions.select(groups).to_numpy())
     if claim["by"] == "influence":  # sizes without a sign do not add up to what depth does
         return found
-    size, n_blocks = evidence.size(model, *_STREAM_OF.get((view, metric), (view, metric))), rows["layer"].n_unique()
+    of_stream = (SPECTRAL_VIEWS[view], STREAM_METRICS[metric]) if metric in STREAM_METRICS else (view, metric)
+    size, n_blocks = evidence.size(model, *of_stream), rows["layer"].n_unique()
     return found | {name: whole / n_blocks for name, whole in size.items()}  # the lead is that of one block
 
 
