@@ -147,7 +147,10 @@ def test_what_cannot_be_trained_is_named(start, reviews, tmp_path):
     quantised = edited(
         start, tmp_path / "q", quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}
     )
+    rotary = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0, "original_max_position_embeddings": 8}
+    stretched = edited(start, tmp_path / "r", rope_parameters=rotary)
     for entry, changed, named in (
+        (stretched, {}, "Set max_tokens to at most 8"),
         (quantised, {}, r"quantization_config \(bitsandbytes\)"),
         (start, {"max_tokens": 4096}, "context of 1024 tokens"),
         (start, {"penalty": PENALTY | {"layers": [9]}}, r"penalty\.layers: \[9\]"),
