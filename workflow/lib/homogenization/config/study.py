@@ -348,8 +348,8 @@ class Study(Keys):
 
         Roles: `edge` (the same phrases, as far, but inward), `key` (other phrases, to the same edge), `side` (the same
         words, at the other end) and `rewriting` (the same phrases scattered; for a variant by a language model, its
-        paraphrase). Of several variants with one
-        role, the first in the configuration has it. A variant without any control is left out.
+        paraphrase). Of several variants with one role, the first in the configuration has it. A variant without any
+        control is left out.
         """
         controls: dict[str, dict[str, str]] = {}
         for name, variant in self.variants.items():

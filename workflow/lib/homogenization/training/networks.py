@@ -63,8 +63,8 @@ def load_trainable(
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
 
     Raises:
-        HomogenizationError: the model reads texts in both directions, has no head, or reads
-            no texts of `max_tokens`; or what `load_network` raises.
+        HomogenizationError: the model reads texts in both directions, has no head, or reads no texts of
+            `max_tokens`; or what `load_network` raises.
     """
     resolved = verified_weights(weights)
     folder = resolved.folder
