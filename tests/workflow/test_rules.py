@@ -89,7 +89,7 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
         assert rule.name == f"{verb}_{value_of(rule.params.get('figure')) or module}"
     scripts = {"measures": "measure", "figures": "plot", "report": "make_page", "shard": "read_in_conditions"}
     assert script_of(rule).stem == scripts.get(package, scripts.get(module, "tabulate"))
-    assert stage_of(rule) == ("statistics" if package == "claims" else package)
+    assert stage_of(rule) == ("tables" if package in ("statistics", "claims") else package)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.params.get("module")], ids=str)
