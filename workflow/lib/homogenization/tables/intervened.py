@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from homogenization.interventions.conditions import UNTOUCHED
 from homogenization.names.columns import columns, condition_columns
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
 from homogenization.tables.regions import at_layers, ranges_over_depth
 
+UNTOUCHED = "untouched"  # the kind; a module that knows the metrics would make figures again for a new one
 LAYERS = ("all", "first", "middle", "last", "output")
 CONDITION = ("kind", "pattern", "blocks", "strength")
 _RUN = ("model", "variant")
