@@ -262,6 +262,6 @@ def test_states_that_are_not_finite_name_the_review_and_the_condition(save, job,
     tensors["model.embed_tokens.weight"][token] = torch.inf
     save_file(tensors, path, metadata={"format": "pt"})
     with pytest.raises(
-        ScriptError, match="model tiny, variant original, review b, condition untouched: the states are not"
+        ScriptError, match="model tiny, variant original, review b, condition untouched: states that are not finite"
     ):
         job(entry)

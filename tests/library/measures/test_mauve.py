@@ -177,11 +177,6 @@ def test_layers_that_do_not_follow_one_another_are_not_compared():
     assert set(pairs.rows()) == {(0, 0, "null"), (2, 2, "null"), (2, 3, "consecutive"), (3, 3, "null")}
 
 
-def test_states_that_are_not_finite_are_refused():
-    with pytest.raises(HomogenizationError, match="layer 0: states that are not finite"):
-        measured_of({0: np.nan, 1: 0.0}, n_tokens=None)
-
-
 @pytest.fixture(scope="module")
 def layers_of(tmp_path_factory):
     """(layers, tokens, width) states of embedded reviews: a trained encoder, and a random Llama with repeated words."""

@@ -10,7 +10,6 @@ from homogenization.measures import pooled as module
 from homogenization.measures.pooled import POOLED_SCHEMA, Pooled
 from homogenization.measures.reviews import measured
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 from homogenization.tables.pooled import OF_PAIRS, POOLED_METRICS_SCHEMA, SPECTRAL, tabulate
 
@@ -110,13 +109,6 @@ def test_without_the_first_tokens_their_length_does_not_matter(seed, lengths):
 @pytest.mark.parametrize(("lengths", "views"), [([], ()), ([1], ()), ([1, 1], ("pooled", "pooled_centred"))])
 def test_too_few_tokens_have_no_row(lengths, views):
     assert tuple(measure(Store(lengths))["view"].unique(maintain_order=True)) == views
-
-
-def test_states_that_are_not_finite_are_refused():
-    store = Store([5])
-    store.states[2, 3, 0] = np.inf
-    with pytest.raises(HomogenizationError, match="residual_stream, layer 2: states that are not finite"):
-        measure(store)
 
 
 def test_the_table_holds_metrics_of_every_job(tmp_path):

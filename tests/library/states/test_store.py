@@ -129,6 +129,19 @@ def test_states_that_are_not_finite_are_refused(tmp_path, states, value, dtype, 
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_a_store_with_states_that_are_not_finite_is_moved_aside(tmp_path, states, value, dtype, monkeypatch):
+    monkeypatch.setattr("homogenization.states.writer.refuse_overflow", lambda *arguments: None)
+    states[2, 6, 0] = value
+    write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype=dtype)
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        store.residual_stream(2, slice(7, 21))
+        with pytest.raises(HomogenizationError, match="residual_stream/002 has numbers that are not finite"):
+            store.residual_stream(2)
+    assert "s.zarr.zip" not in os.listdir(tmp_path)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_tokens_are_read_by_slice_or_number(tmp_path, states, dtype):
     write(tmp_path / "s.zarr.zip", states, LENGTHS, final_norm=states[0] * 2, dtype=dtype)

@@ -33,6 +33,7 @@ from homogenization.measures.reviews import Inline, with_origin
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
 from homogenization.states.network import PackedModel, run_packs
+from homogenization.states.writer import NOT_FINITE
 
 _WAITING = 2  # runs whose numbers are not all there yet: each keeps the states of its pack in main memory
 
@@ -160,8 +161,7 @@ def _refuse_overflow(run: Run, place: int, condition: Condition, name: str, iden
     if not run.is_finite(place):
         raise HomogenizationError(
             f"model {identity['model']}, variant {identity['variant']}, review {name}, condition {condition.key}: "
-            "the states are not all finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 or "
-            "float32."
+            f"{NOT_FINITE}"
         )
 
 

@@ -19,10 +19,10 @@ from homogenization.metrics.cosines import inverse, mean_of_pairs
 from homogenization.metrics.gram import Tridiagonal
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.columns import columns
-from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import run_packed
 from homogenization.states.reading import Reading
 from homogenization.states.stream import Block
+from homogenization.states.writer import refuse_overflow
 
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
 TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST, "centred", "centred_without_first")
@@ -129,7 +129,7 @@ def component_states(reading: Reading, workers: Workers | Inline | None = None) 
         start = tokens.span(pack).start
 
         def take(layer: int, point: str, states: torch.Tensor) -> None:
-            _refuse_overflow(reading, Block(point, layer, start, states))
+            refuse_overflow(reading.contents, f"{point} of block {layer}", start, states)
             reviews.add(Block(point, layer, start, states))
 
         with points_captured(packed, layout, take):
@@ -140,15 +140,3 @@ def component_states(reading: Reading, workers: Workers | Inline | None = None) 
     components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
     provenance = {**reading.attributes, "n_blocks": packed.n_blocks}
     return table, {"layout": layout.name, "components": components, "states": provenance}
-
-
-def _refuse_overflow(reading: Reading, block: Block) -> None:
-    finite = torch.isfinite(block.states).all(dim=1)
-    if not finite.all():
-        token = block.start + int(finite.int().argmin())
-        review = reading.review_ids[np.searchsorted(reading.review_offsets, token, side="right") - 1]
-        where = ", ".join(f"{name} {value}" for name, value in reading.identity.items())
-        raise HomogenizationError(
-            f"{where}, review {review}: {block.point} of block {block.layer} is not finite. float16 overflows at "
-            "65504: set 'dtype' of this model to bfloat16 or float32."
-        )

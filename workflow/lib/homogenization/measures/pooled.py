@@ -19,8 +19,7 @@ from homogenization.metrics.cosines import mean_of_pairs, unit_rows
 from homogenization.metrics.gram import roots_of, symmetric_eigenvalues
 from homogenization.names.columns import columns
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.run.errors import HomogenizationError
-from homogenization.states.stream import OVERFLOW, Block, TokenStates
+from homogenization.states.stream import Block, TokenStates
 
 _BLOCK_TOKENS = 4096
 COSINE_BINS = 40
@@ -56,9 +55,6 @@ class Pooled(TokenMeasure):
 
     Args:
         states: states of one shard.
-
-    Raises:
-        HomogenizationError: states that are not finite.
     """
 
     schemas = (POOLED_SCHEMA,)
@@ -107,10 +103,7 @@ class Pooled(TokenMeasure):
         for point, layer, read in points:
             for walk in self.walks():
                 for start in range(0, n_tokens, _BLOCK_TOKENS):
-                    block = read(slice(start, min(start + _BLOCK_TOKENS, n_tokens)))
-                    if not np.isfinite(block).all():
-                        raise HomogenizationError(f"{point}, layer {layer}: states that are not finite. {OVERFLOW}")
-                    walk.add(Block(point, layer, start, block))
+                    walk.add(Block(point, layer, start, read(slice(start, min(start + _BLOCK_TOKENS, n_tokens)))))
             yield
             print(f"{point}, layer {layer}: {n_tokens} tokens", flush=True)
 

@@ -152,11 +152,7 @@ def _found(wanted: Sequence[Mapping[str, OfReview]], reviews: Iterable[TokenGram
 
 
 def measured(measure: Measure) -> Sequence[pl.DataFrame]:
-    """The tables of a measure of a store, or of other states that are at hand.
-
-    Raises:
-        HomogenizationError: a value is not finite; and as the measure does.
-    """
+    """The tables of a measure of a store, or of other states that are at hand; it raises as they do."""
     if isinstance(measure, TokenMeasure):
         return measure.tables(map)
     reviews = Reviews(measure.states, {"": measure}, _in_memory, Inline())

@@ -10,7 +10,7 @@ from homogenization.names.points import ALL_TOKENS, FINAL_NORM, layer_name
 from homogenization.states.reading import Reading
 from homogenization.states.sample import chosen
 from homogenization.states.stream import Block, Consumer, TokenStates
-from homogenization.states.writer import refuse_unstorable
+from homogenization.states.writer import refuse_overflow
 
 
 class HeldStates(TokenStates):
@@ -47,7 +47,7 @@ class HeldStates(TokenStates):
 
     def add(self, block: Block) -> None:
         """Take the states of a block: buffer those of `rows`, and hand all on in the dtype of a store."""
-        refuse_unstorable(self.contents, block.array, block.start, block.states)
+        refuse_overflow(self.contents, block.array, block.start, block.states, self.contents.largest)
         block = block._replace(states=block.states.to(self.dtype))
         if found := chosen(block, self.rows):
             self._states[block.array][found.start : found.start + len(found.states)] = found.states.to("cpu")

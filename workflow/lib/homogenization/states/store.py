@@ -101,12 +101,15 @@ class StateStore(TokenStates):
                 raise ValueError(f"chunks of {name} are missing")
 
     def _read_states(self, name: str, tokens: slice | np.ndarray) -> np.ndarray:
-        stored = self.read(name, tokens)
+        states = self.read(name, tokens)
         if self._group[name].attrs.get("stored_as") == BFLOAT16_BITS:
-            bits = stored.astype(np.uint32)
-            bits <<= 16
-            return bits.view(np.float32)
-        return stored.astype(np.float32, copy=False)
+            states = states.astype(np.uint32)
+            states <<= 16
+            states = states.view(np.float32)
+        with _damage_named(self._path):
+            if not np.isfinite(states).all():
+                raise ValueError(f"{name} has numbers that are not finite, which are never stored")
+        return states.astype(np.float32, copy=False)
 
 
 @contextmanager

@@ -27,7 +27,10 @@ from homogenization.states.buffers import ChunkBuffer
 from homogenization.states.store import BFLOAT16_BITS, TOKEN_ARRAYS, dimensions
 from homogenization.states.stream import Block, Contents
 
-_FLOAT16_MAX = 65_504.0
+NOT_FINITE = (
+    "states that are not finite. Run the model in bfloat16 or float32 (its 'dtype'), whose range is wider than "
+    "float16's; if it does already, its weights are damaged."
+)
 
 
 class StateWriter:
@@ -63,7 +66,7 @@ class StateWriter:
             raise RuntimeError(f"{point}: the states of tokens {filled} to {block.start} were left out")
         states = block.states[filled - block.start :]
         if self._threads is None and len(states):
-            refuse_unstorable(self._contents, point, filled, states)
+            refuse_overflow(self._contents, point, filled, states, self._contents.largest)
         while len(states):
             offset = filled % self._chunk_tokens
             n = min(self._chunk_tokens - offset, len(states))
@@ -125,7 +128,7 @@ class StateWriter:
     def _check_and_write(self, point: str, start: int, n: int, buffer: ChunkBuffer) -> None:
         """In a thread: wait for the states, check them and write them."""
         buffer.wait()
-        refuse_unstorable(self._contents, point, start, buffer.extremes[:n])
+        refuse_overflow(self._contents, point, start, buffer.extremes[:n], self._contents.largest)
         self._write_chunk(point, start, buffer.states[:n])
 
     def _state_array(self, point: str) -> zarr.Array:
@@ -159,29 +162,33 @@ class StateWriter:
         self._arrays[point][start : start + len(states)] = bits.numpy()
 
 
-def refuse_unstorable(contents: Contents, point: str, start: int, states: torch.Tensor) -> None:
-    """Raise unless `states` or their extremes, (tokens, any), can be stored; `start` is the first token.
+def refuse_overflow(
+    contents: Contents, point: str, start: int, states: torch.Tensor, largest: float = math.inf
+) -> None:
+    """Raise unless `states` or their extremes, (tokens, any), are finite and at most `largest`.
+
+    Args:
+        contents: names of reviews and their tokens.
+        point: where the states are, for the message.
+        start: the first token.
+        states: on any device.
+        largest: the largest number that will be stored.
 
     Raises:
-        HomogenizationError: states are not finite, or beyond what the dtype can hold.
+        HomogenizationError: they are not; it names the review.
     """
-    low, high = (extreme.item() for extreme in torch.aminmax(states))
-    limit = _FLOAT16_MAX if contents.dtype == "float16" else float("inf")
-    # comparisons with NaN are false, so only finite numbers within the limit pass
-    if -limit <= low and high <= limit and low > -float("inf") and high < float("inf"):
+    low, high = torch.stack(torch.aminmax(states)).tolist()
+    if math.isfinite(low) and math.isfinite(high) and max(-low, high) <= largest:
         return
-    outside = ~torch.isfinite(states) | (states.abs() > limit)
+    outside = ~torch.isfinite(states) | (states.abs() > largest)
     token = start + int(outside.any(dim=1).nonzero()[0].item())
     review = int(np.searchsorted(contents.tokens.review_offsets, token, side="right")) - 1
     where = f"{contents.identity}, {point}, review {contents.review_ids[review]}"
     if not torch.isfinite(states).all():
-        raise HomogenizationError(
-            f"{where}: the hidden states are not finite. Run the model in bfloat16 or float32, whose range is "
-            "wider than float16's; if it does already, its weights are damaged."
-        )
+        raise HomogenizationError(f"{where}: {NOT_FINITE}")
     raise HomogenizationError(
-        f"{where}: a hidden state of {max(-low, high):,.0f} is beyond the {limit:,.0f} that float16 can hold. "
-        "Store the states as bfloat16 or float32 (storage dtype)."
+        f"{where}: a hidden state of {max(-low, high):,.0f} is beyond the {largest:,.0f} that {contents.dtype} can "
+        "hold. Store the states as bfloat16 or float32 ('dtype' of 'states')."
     )
 
 
