@@ -7,15 +7,12 @@ from pathlib import Path
 from homogenization.run.job import arguments, job
 from homogenization.figures.drawing import draw_figure, save_figure
 from homogenization.figures.shown import Shown
-from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_input
 
 with job(snakemake):
     module = import_module(f"homogenization.{snakemake.params.module}")
-    tables = {
-        path.stem: read_csv(path, module.COLUMNS[path.stem]) if path.suffix == ".csv" else read_table(path)
-        for path in map(Path, snakemake.input)
-    }
+    columns = getattr(module, "COLUMNS", {})
+    tables = {Path(file).stem: read_input(file, columns.get(Path(file).stem)) for file in snakemake.input}
     fields = arguments(snakemake)
     draw = getattr(module, fields.pop("figure"))
     fields.pop("kind", None)  # for the caption: the titles of the figures of a kind contain it

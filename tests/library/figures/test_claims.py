@@ -114,7 +114,7 @@ def test_the_cure_of_unchanged_texts_is_said_once():
 
 
 def test_without_imbalance_nothing_is_marked():
-    empty = COMPARISONS.with_columns(imbalance=pl.lit(""))
+    empty = COMPARISONS.with_columns(imbalance=pl.lit(None, pl.String))
     assert "unbalanced" not in texts(figure_of("claims", {"claims": claims_table(variant="end"), "comparisons": empty}))
 
 

@@ -16,7 +16,7 @@ from homogenization.claims.keys import STATISTICS
 from homogenization.config.presentation import claims_page_parameters, first_page_parameters
 from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.report.claims_table import claims_page
-from homogenization.report.first_page import first_page, make
+from homogenization.report.first_page import depth_curve, first_page, make
 from homogenization.run.parquet import write_table
 from library.statistics.shared import words_of
 from script import run_script
@@ -330,3 +330,14 @@ def test_models_and_variants_are_told_by_their_labels_alone(n_changed, monkeypat
         said = re.sub(r"<code>.*?</code>|<[^>]*>", " ", said + rows)  # the name of a claim is one of the tables
         assert "Label" in said
         assert re.findall(rf"\b({'|'.join(names)})\b", said) == []
+
+
+def test_the_curve_is_of_a_metric_that_the_study_has_in_its_first_view(studies):
+    summary = studies["originals"].tables["summary"]
+    headline, next_best, without = (
+        depth_curve(summary.filter(~pl.col("view").is_in(left_out)), [("tiny", "Tiny")])
+        for left_out in ([], ["raw"], summary["view"].unique().to_list())
+    )
+    assert "Normalised effective rank of the originals" in headline
+    assert "osine" in re.search('aria-label="(.*?)"', next_best)[1]
+    assert without == ""

@@ -6,7 +6,7 @@ from math import isfinite, nan
 from typing import Any
 
 from homogenization.claims.terms import AT_LAYERS, SINCE, views_of
-from homogenization.metrics.catalogue import describe_metric, likeness
+from homogenization.metrics.catalogue import likeness
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, view_without_first
 from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
@@ -64,9 +64,7 @@ class Finding:
     depth_range: float = nan
     n_reviews: int = 0
     unit: str = REVIEWS
-    share_changed: float = nan
     fragile: bool = False
-    n_same_first: int | None = None
     first_decides: bool = False
     reason: str = ""
     marks: tuple[str, ...] = ()
@@ -98,12 +96,6 @@ class Finding:
         return LOOKS[self.said]
 
     @property
-    def title(self) -> str:
-        """The metric as a sentence names it, with its view where that is not its first."""
-        title = describe_metric(self.metric).title.partition(" (")[0]
-        return title[:1].lower() + title[1:] + (f" ({self.view.replace('_', ' ')})" if self.other_view else "")
-
-    @property
     def other_view(self) -> str:
         """The view, where it is not the metric's first: `without_first`, or its name."""
         first = views_of(self.metric)[0]
@@ -125,8 +117,8 @@ class Finding:
 
     @property
     def share(self) -> float:
-        """How large it is, as a share of what depth does; NaN where it has none."""
-        return abs(self.relative_effect)
+        """Its share of what depth does, without a sign where `side` says it; NaN where it has none."""
+        return abs(self.relative_effect) if self.side else self.relative_effect
 
     @property
     def rank(self) -> int:
@@ -135,7 +127,7 @@ class Finding:
 
     @property
     def oriented(self) -> float:
-        """The same, above 0 where tokens are more alike, or where what does not say this is higher."""
+        """The share of what depth does, above 0 where tokens are more alike, or where another number is higher."""
         return (self._direction or 1) * self.relative_effect
 
     @property
@@ -160,8 +152,7 @@ class Finding:
         """The share of what depth does, with its side: `0.4 % of 0.52 more alike`; "" without one."""
         if not isfinite(self.relative_effect):
             return ""
-        size = self.share if self.side else self.relative_effect
-        return f"{share_of_range(size, self.depth_range)} {self.side}".strip()
+        return f"{share_of_range(self.share, self.depth_range)} {self.side}".strip()
 
     @property
     def sized(self) -> str:

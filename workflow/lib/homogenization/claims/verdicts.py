@@ -44,8 +44,8 @@ def in_words(row: Mapping[str, Any]) -> str:
     parts = [interval(row)]
     if np.isfinite(row["relative_effect"]):
         (found,) = findings([row], {})
-        share = share_in_words(found.share if found.side else row["relative_effect"])
-        parts.append(f"{share} of depth (range {significant(row['depth_range'], 2)}) {found.side}".strip())
+        depth = f"of depth (range {significant(row['depth_range'], 2)})"
+        parts.append(f"{share_in_words(found.share)} {depth} {found.side}".strip())
     parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} {_UNITS[row['unit']]}")
     if row["share_changed"] < 1:
         parts.append(f"{share_in_words(row['share_changed'])} of the texts changed")

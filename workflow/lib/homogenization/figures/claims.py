@@ -103,9 +103,10 @@ def claims(tables: Tables, shown: Shown) -> Figure:
     table = table.filter(pl.col("model").is_null() | pl.col("model").is_in([name for name, _ in models]))
     models = [(None, STUDY.capitalize())] if table["model"].is_null().all() else models
     unchanged = table["reason"].str.ends_with(MORE_CHANGE).any()  # said once, and not in each cell
-    unbalanced = tables["comparisons"].select(*_COMPARISONS).with_columns(pl.col("imbalance").replace("", None))
     table = table.with_columns(pl.col("reason").str.strip_suffix(f". {MORE_CHANGE}"))
-    table = table.join(unbalanced, on=("variant", "minus"), how="left", maintain_order="left")
+    table = table.join(
+        tables["comparisons"].select(*_COMPARISONS), on=("variant", "minus"), how="left", maintain_order="left"
+    )
     rows = _lay_out_board(table, len(models))
     headers = [_wrap_evenly(label, _characters(_STATEMENT, _CELL_WIDTH - 0.1)) for _, label in models]
     top = _line(_STATEMENT) + max(_height(_STATEMENT, header) for header in headers) + 2 * _PADDING
@@ -181,7 +182,8 @@ def _cell(row: dict[str, Any], n_columns: int = 1) -> _Cell:
     between = f"[{', '.join(map(short_number, ends))}]" if all(map(_is_number, ends)) else ""
     if _is_number(row["relative_effect"]):
         between = f"{number} {between}".strip()
-        number = share_in_words(found.share) if found.side else signed(share_in_words(row["relative_effect"]))
+        number = share_in_words(found.share)
+        number = number if found.side else signed(number)
     marks = caveats(row["fragile"], row["imbalance"])
     details = [found.side, *marks, between] if found.side else [between, *marks]
     details += [where_few([row["n_reviews"]], REVIEWS)] if row["unit"] == REVIEWS else []

@@ -37,11 +37,11 @@ from homogenization.figures.style import (
 )
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import DEPTH_LABEL, counted
+from homogenization.metrics.registry import view_without_first
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 
 _CELLS = (("max_explainable_variance", "raw"), ("cosine_anisotropy", "all_tokens"))
-_BARE = {"raw": "raw_without_first", "all_tokens": "without_first"}
 _CURVE, _WITHOUT_FIRST = LineStyle(DARK), LineStyle(GREY, (0, (4, 2)))
 _OF_SHARES = "shares"
 _FEW = 12  # blocks, each of which has a marker
@@ -106,7 +106,7 @@ def _draw_curve(axes: Axes, table: pl.DataFrame, view: str, extrema: pl.DataFram
     if table.filter(view=view).is_empty():
         mark_empty(axes)
         return
-    bare = {_BARE[view]: _WITHOUT_FIRST} if view in _BARE else {}
+    bare = {view_without_first(view): _WITHOUT_FIRST}
     draw_lines(axes, table, bare, y=MEAN[:1], hue="view", lw=LIGHT, label="without the first token")
     draw_lines(axes, table, {view: _CURVE}, hue="view", label="curve")
     for row in extrema.iter_rows(named=True):

@@ -382,14 +382,14 @@ def set_log_scale(axes: Axes) -> None:
         formatter(LogFormatterSciNotation(minor_thresholds=(1.5, 0.5)))
 
 
-def range_with_zero(values: np.ndarray, room: float = 0.0, smallest: float = 1e-9) -> tuple[float, float]:
+def range_with_zero(values: np.ndarray, room: float = 0.0) -> tuple[float, float]:
     """The range of the finite `values` and zero, with a share of it as `room` on both sides.
 
-    It is ±.05 where it is below `smallest`, which only rounding errors are.
+    It is ±.05 where it is below 1e-9, which only rounding errors are.
     """
     values = values[np.isfinite(values)]
     low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
-    if high - low < smallest:
+    if high - low < 1e-9:
         low, high = -0.05, 0.05
     return low - room * (high - low), high + room * (high - low)
 

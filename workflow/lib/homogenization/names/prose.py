@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 
 from homogenization.names.numbers import probability, share_in_words, significant
+from homogenization.names.variants import CONTROL_ROLES
 from homogenization.names.verdicts import FEW_REVIEWS
 
 
@@ -77,6 +78,7 @@ def _environment(autoescape: bool) -> Environment:
     environment.filters |= {"significant": significant, "share": share_in_words, "probability": probability}
     environment.filters |= {"listed": listed, "sentence": sentence, "plain": plain}
     environment.globals |= {"interval": interval, "share": share_in_words, "where_few": where_few}
+    environment.globals["control_roles"] = CONTROL_ROLES
     environment.tests |= {"finite": isfinite, "decided": is_decided}
     return environment
 

@@ -15,5 +15,10 @@ KEEPING_WORDS = _ADJUNCTS[:2]
 # where the phrase of each can stand
 CONSTRUCTION_POSITIONS = (*SIDES, "inward")
 CONSTRUCTIONS = dict.fromkeys(_ADJUNCTS, CONSTRUCTION_POSITIONS) | dict.fromkeys(REWORDINGS, SIDES)
-# what a control has in common with its variant, and which question it answers (docs/variants.md)
-CONTROL_ROLES = ("edge", "key", "side", "rewriting")
+# which question a control answers (docs/variants.md), and what it is, in words
+CONTROL_ROLES = {
+    "edge": "the same phrases moved inward",
+    "key": "other phrases moved alike",
+    "side": "the same adjuncts at the end",
+    "rewriting": "a plain rewriting",
+}

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from homogenization.claims.findings import LOOKS, Finding
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.claims.terms import views_of
 from homogenization.figures.grammar import draw_lines, set_depth_axis
+from homogenization.figures.shown import Named
 from homogenization.figures.style import FINE, GREY, VERDICTS, house_style, variant_styles
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.points import RESIDUAL_STREAM
@@ -21,7 +21,7 @@ from homogenization.names.prose import grouped, listed, where_few, write
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED, REVIEWS
 from homogenization.report.page import render
-from homogenization.report.questions import Question, headline_metric, moves_of, questions_of
+from homogenization.report.questions import Question, headline_metric, in_first_views, moves_of, questions_of
 from homogenization.run.parquet import read_input, table_metadata
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
@@ -34,7 +34,6 @@ _SIDE_BY_SIDE = 5  # most models beside each other
 _MOST_MODELS = 10  # with more, a column says what is so in how many, and the curve has no legend
 _INCHES = (4.3, 3.0)  # of the curve
 _LEGEND_INCHES = 0.2  # for each model
-Named = Sequence[Sequence[str]]
 
 
 class Shown(NamedTuple):
@@ -209,7 +208,7 @@ def _uncontrolled(compared: Sequence[str], controls: Mapping[str, Mapping[str, s
 
 
 @house_style()
-def depth_curve(summary: pl.DataFrame, models: Sequence[Sequence[str]]) -> str:
+def depth_curve(summary: pl.DataFrame, models: Named) -> str:
     """An SVG element with a line for each model; "" where no metric is about likeness.
 
     Up to ten models have a style each, a 95 % interval and a legend.
@@ -218,12 +217,12 @@ def depth_curve(summary: pl.DataFrame, models: Sequence[Sequence[str]]) -> str:
         summary: the table `summary`.
         models: (name, label) of each model.
     """
-    stream = summary.filter(variant=ORIGINAL, point=RESIDUAL_STREAM)
-    name = headline_metric(stream["metric"].unique().to_list())
+    stream = in_first_views(summary.filter(variant=ORIGINAL, point=RESIDUAL_STREAM))
+    name = headline_metric(stream["metric"].unique())
     if name is None:
         return ""
     metric = describe_metric(name)
-    rows = stream.filter(metric=name, view=views_of(name)[0]).drop("variant").rename({"model": "variant"})
+    rows = stream.filter(metric=name).drop("variant").rename({"model": "variant"})
     several = len(models) > _MOST_MODELS
     width, height = _INCHES
     figure = Figure(figsize=(width, height + (0 if several else _LEGEND_INCHES * len(models))), layout="constrained")

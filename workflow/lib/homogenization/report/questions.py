@@ -5,7 +5,7 @@ about it. Its number is that of one row of a table, the same row for every model
 further comparisons of the question.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -116,7 +116,7 @@ def moves_of(questions: Sequence[Question], model: str) -> tuple[Finding | None,
     return tested.get(Topic(DEPTH)), moves
 
 
-def headline_metric(names: Collection[str]) -> str | None:
+def headline_metric(names: Iterable[str]) -> str | None:
     """The metric that stands for how alike tokens are: the paper's, else the next that the study has; None without."""
     alike = [name for name in names if likeness(name)]
     return next((name for name in HEADLINE_METRICS if name in alike), min(alike, default=None))
@@ -180,26 +180,20 @@ def _cell_of(finding: Finding) -> tuple:
 
 def _of_tables(tables: Mapping[str, pl.DataFrame], controls: Controls) -> list[Finding]:
     """What the originals' net changes, and the contrasts at the output, say."""
-    changes = [
-        row | {"since": "input", "measured": "mean change from the input to the output"}
-        for row in _headline_first(tables["depth"].filter(variant=ORIGINAL, statistic="net_change"))
+    net_changes = tables["depth"].filter(variant=ORIGINAL, statistic="net_change")
+    at_the_output = tables["contrasts"].filter(point=RESIDUAL_STREAM, depth=1.0)
+    rows = [row | {"since": "input"} for row in in_first_views(net_changes).to_dicts()]
+    rows += [
+        row | {"statistic": "contrast", "layers": "output", "estimate": row["mean"]}
+        for row in in_first_views(at_the_output).to_dicts()
     ]
-    at_the_output = {"statistic": "contrast", "layers": "output", "measured": "mean difference at the output"}
-    contrasts = [
-        row | at_the_output | {"estimate": row["mean"]}
-        for row in _headline_first(tables["contrasts"].filter(point=RESIDUAL_STREAM, depth=1.0))
-    ]
-    decided = [
-        row | {"verdict": _RESULT.get(row["verdict"], row["verdict"] or NOT_TESTED)} for row in changes + contrasts
-    ]
+    decided = [row | {"verdict": _RESULT.get(row["verdict"], row["verdict"] or NOT_TESTED)} for row in rows]
     return findings(decided, controls)
 
 
-def _headline_first(table: pl.DataFrame) -> list[dict]:
-    """Rows in the first view of their metric; those of the headline metric stand first."""
-    names = table["metric"].unique().to_list()
-    views = {name: views_of(name)[0] for name in names}
+def in_first_views(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the first view of their metric; those of the headline metric stand first."""
+    views = {name: views_of(name)[0] for name in table["metric"].unique()}
     first = pl.col("metric").replace_strict(views, default=None, return_dtype=pl.String)
-    headline = headline_metric(names)
     rows = table.filter(pl.col("view") == first)
-    return rows.sort(pl.col("metric").ne_missing(headline), maintain_order=True).to_dicts()
+    return rows.sort(pl.col("metric").ne_missing(headline_metric(rows["metric"].unique())), maintain_order=True)
