@@ -19,7 +19,8 @@ from polars.testing import assert_frame_equal
 
 from conftest import ROOT
 from homogenization.variants.by_review import REVIEW_SCHEMA
-from homogenization.writers.answers import make_writer
+from homogenization.writers.endpoint import OpenAIWriter
+from homogenization.writers.local import LocalWriter
 from homogenization.writers.requests import Request, Writer
 from tiny_chat import REVIEWS, build_chat_model
 from tiny_gguf import write_gguf
@@ -95,7 +96,7 @@ def served(server: Server, **changes) -> dict:
 def asking(server: Server, **changes) -> Writer:
     defaults = {"revision": None, "api_key_variable": "NO_SUCH_KEY", "structured_output": "json_schema"}
     means = {"connections": 4, "timeout_seconds": 60, "max_retries": 2}
-    return make_writer("writers.endpoint", defaults | served(server, **changes), seed=0, **means)
+    return OpenAIWriter(defaults | served(server, **changes) | means, seed=0)
 
 
 def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, chat):
@@ -104,8 +105,7 @@ def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, 
         for text in ("Dull.", "A film that I will not forget!", "Never again, and never without my umbrella. " * 5)
     ]
     greedy = {"temperature": 0.0, "structured_output": "none"}
-    local = make_writer(
-        "writers.local",
+    local = LocalWriter(
         {
             "backend": "transformers",
             "weights": {"path": str(chat)},

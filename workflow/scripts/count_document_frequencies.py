@@ -1,4 +1,4 @@
-"""Count in how many reviews of the whole corpus each candidate phrase occurs."""
+"""Count in how many reviews of the whole corpus each word occurs."""
 
 from homogenization.run.job import arguments, job
 from homogenization.run.parquet import read_table, write_table

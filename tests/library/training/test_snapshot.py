@@ -19,7 +19,7 @@ from homogenization.states.model import load_model
 from homogenization.training import loop
 from homogenization.training.loop import Loop
 from homogenization.training.networks import load_trainable
-from homogenization.training.snapshot import STATE, TENSORS, train_snapshot
+from homogenization.training.snapshot import NOTES, STATE, TENSORS, train_snapshot
 from homogenization.training.texts import Batches
 
 OPTIONS = {
@@ -63,9 +63,11 @@ def test_snapshots_on_the_way_change_nothing(changed, start, reviews, tmp_path):
     assert [table.height for table in losses] == [1, 3, 5, 7]
     steps = pl.concat(losses[:-1]).filter(pl.col("loss").is_not_null())
     assert steps.select("step", "loss").equals(losses[-1].select("step", "loss").drop_nulls())
-    (folders[1] / STATE / TENSORS).write_bytes(b"short")
-    with pytest.raises(HomogenizationError, match="damaged or cut short"):
-        train(tmp_path / "again/6", start, reviews, before=folders[1], **changed)
+    for name in (TENSORS, NOTES):
+        shutil.copytree(folders[1], tmp_path / name)
+        (tmp_path / name / STATE / name).write_bytes(b"short")
+        with pytest.raises(HomogenizationError, match=rf"{name}: .*damaged or cut short"):
+            train(tmp_path / "again/6", start, reviews, before=tmp_path / name, **changed)
 
 
 @pytest.mark.parametrize("lora", [None, LORA], ids=["all weights", "lora"])

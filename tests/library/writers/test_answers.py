@@ -2,13 +2,14 @@ import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.answers import Author, RequestStore, answered, ask_in_rounds, make_writer, passed
+from homogenization.writers.answers import Author, RequestStore, answered, ask_in_rounds, passed
 from homogenization.writers.endpoint import OpenAIWriter
 from homogenization.writers.local import LocalWriter
 from homogenization.writers.requests import Answer, Completion, Failure, Request, request_seed
@@ -219,6 +220,6 @@ MEANS = {"gpus": 1, "connections": 2, "timeout_seconds": 10.0, "max_retries": 0}
     ("module", "entry", "kind"), [("writers.endpoint", SERVED, OpenAIWriter), ("writers.local", LOCAL, LocalWriter)]
 )
 def test_the_module_of_a_backend_makes_its_writer(module, entry, kind):
-    made = make_writer(module, SAMPLING | entry, 3, **MEANS)
+    made = import_module(f"homogenization.{module}").make_writer(SAMPLING | entry | MEANS, 3)
     assert isinstance(made, kind)
     assert made.parameters == {**SAMPLING, "seed": 3}

@@ -377,9 +377,11 @@ def test_what_identifies_a_model_is_what_it_is_made_of(chat, tmp_path):
     assert json.loads(json.dumps(original)) == original
     assert writer(shutil.copytree(chat, tmp_path / "elsewhere")).identity == original
     assert writer(chat, dtype="bfloat16", batch_size=1).identity != original
-    other_template = shutil.copytree(chat, tmp_path / "template")
-    (other_template / "chat_template.jinja").write_text(CHAT_TEMPLATE.replace("<|assistant|>", "<|user|>"))
-    assert writer(other_template).identity != original
+    other_template = CHAT_TEMPLATE.replace("<|assistant|>", "<|user|>")
+    for name, content in (("chat_template.jinja", other_template), ("tokenizer.tiktoken", "")):
+        other = shutil.copytree(chat, tmp_path / name)
+        (other / name).write_text(content)
+        assert writer(other).identity != original
     other_weights = shutil.copytree(chat, tmp_path / "weights")
     data = bytearray((other_weights / "model.safetensors").read_bytes())
     data[-1] ^= 1

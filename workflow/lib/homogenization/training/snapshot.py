@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from homogenization.models.saving import save_model
 from homogenization.models.tokens import tokenize
 from homogenization.names.training import LOSSES_SCHEMA
-from homogenization.run.files import damage, gone, written_together
+from homogenization.run.files import damage, gone, read_json, written_together
 from homogenization.run.parquet import write_table
 from homogenization.training.loop import Loop, State, deterministic
 from homogenization.training.networks import Trainable, load_trainable
@@ -119,12 +119,11 @@ def read_state(folder: Path) -> State:
     Raises:
         HomogenizationError: a file is gone, or damaged and was moved aside.
     """
-    tensors, notes = folder / TENSORS, folder / NOTES
-    for path in (tensors, notes):
-        if not path.is_file():
-            raise gone(path)
+    notes, tensors = read_json(folder / NOTES), folder / TENSORS
+    if not tensors.is_file():
+        raise gone(tensors)
     try:
-        return State(tensors=load_file(tensors), **json.loads(notes.read_text(encoding="utf-8")))
+        return State(tensors=load_file(tensors), **notes)
     except (OSError, ValueError, TypeError, SafetensorError) as error:
         raise damage(tensors, error) from error
 

@@ -77,7 +77,7 @@ class Adjuncts(MainClause):
             construction = self._construction(number, first, last, place)
             if construction is None or not self._stands_apart(first, last):
                 continue
-            comma = self._takes_comma(number, first, last)
+            comma = self._takes_comma(first, last)
             adjunct = Adjunct(construction, first, last, place, self._inner_place(first, last), comma)
             if self._can_move(adjunct):
                 yield adjunct
@@ -196,7 +196,7 @@ class Adjuncts(MainClause):
         is_definite = self.words[number + 1] in ("the", "this", "that")
         return preposition == "in" and objects[0] in lexicon.PLACES and is_definite
 
-    def _takes_comma(self, number: int, first: int, last: int) -> bool:
+    def _takes_comma(self, first: int, last: int) -> bool:
         opening = self.words[first + (self.words[first] == "even")]
         return first == last or self._is_discourse(first, last) or opening in lexicon.CONCESSIVE
 

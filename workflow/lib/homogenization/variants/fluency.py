@@ -111,7 +111,7 @@ def loss_per_word(reader: Reader, reviews: pl.DataFrame) -> pl.DataFrame:
             raise HomogenizationError(
                 f"fluency: review {name} of {variant} has no words. Delete its variant's file and write it again."
             )
-        n_long += len(losses) > reader.context
+        n_long += len(losses) >= reader.context  # a first token has no loss
         rows.append((variant, name, n_words, len(losses), losses.sum() / n_words))
     logger.info("%d of %d texts are longer than a pass of %d tokens", n_long, len(rows), reader.context)
     return pl.DataFrame(rows, schema=FLUENCY_SCHEMA, orient="row")

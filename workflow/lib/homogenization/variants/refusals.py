@@ -5,7 +5,7 @@ import polars as pl
 from homogenization.names.columns import columns
 
 # of a candidate, in the order of the checks; `declined` and those from `restated` to `chunks` are of sentences alone,
-# those from `lost` on of the gate
+# those from `lost` to `chunks` of the gate
 REASONS = (
     *("truncated", "malformed", "declined", "empty", "identical", "length", "coverage", "position", "restated"),
     *("names", "numbers", "negations", "lost", "repeated", "added", "adjunct", "detached", "parse", "chunks"),
@@ -31,19 +31,13 @@ CANDIDATE_SCHEMA = {
     "text": pl.String,
     **JUDGEMENT_SCHEMA,
 }
-#: A row for each candidate of a sentence.
 SENTENCE_CANDIDATE_SCHEMA = {
     **columns("variant", "review_id"),
-    "sentence": pl.Int64,  #: number of the sentence in the review, from 0
-    "candidate": pl.Int64,  #: number from 0 in the sentence
-    "request": pl.String,  #: file name of the answer in `requests/`
-    "text": pl.String,  #: the sentence
-    "taken": pl.Boolean,  #: whether it stands in the variant, should its review be accepted
-    "reason": pl.String,  #: the first filter that it fails; null where it passes
-    "length_ratio": pl.Float64,  #: its words / the sentence's; null where not judged, also in the next columns
-    "f1": pl.Float64,  #: BERTScore against the sentence
-    "finish_reason": pl.String,  #: why the model stopped: `stop`, or `length` for an answer cut short
-    "construction": pl.String,  #: how it moves the phrase, as the model says with `protocol: json`; null otherwise
+    "sentence": pl.Int64,
+    **{name: CANDIDATE_SCHEMA[name] for name in ("candidate", "request", "text")},
+    "taken": pl.Boolean,
+    **{name: JUDGEMENT_SCHEMA[name] for name in ("reason", "length_ratio", "f1", "finish_reason")},
+    "construction": pl.String,
 }
 #: A row for each sentence with key phrases, also of reviews that are left out.
 SENTENCE_SCHEMA = {

@@ -1,7 +1,6 @@
 """Rule-based variants of a review: its key phrases move within their sentences, and all words stay the same."""
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
@@ -16,7 +15,7 @@ from homogenization.variants.atoms import names_in
 from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.construction_words import CHANGED
 from homogenization.variants.constructions import move_by_constructions
-from homogenization.variants.gate import Gate
+from homogenization.variants.gate import Gate, word_changes
 from homogenization.variants.phrases import (
     Phrase,
     Placement,
@@ -167,7 +166,7 @@ def rewrite_reviews(
             rewritten, placements = move_by_constructions(parsed[name], keys.get(name, []), **how)
         own, others = words(text), words(rewritten)
         n_same += own == others
-        if (Counter(own) - Counter(others) + (Counter(others) - Counter(own))).keys() - changeable:
+        if set().union(*word_changes(text, rewritten).values()) - changeable:
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
         made.append((name, rewritten, placements))
     if passes:

@@ -16,8 +16,7 @@ PLACEMENT = pl.Struct(
     {"phrase": pl.String, "sentence": pl.Int64, "original_position": pl.Float64, "position": pl.Float64}
 )
 VARIANT_SCHEMA = {
-    "variant": pl.String,
-    "review_id": pl.String,
+    **columns("variant", "review_id"),
     "text": pl.String,
     "label": pl.String,
     "placements": pl.List(PLACEMENT),
@@ -39,14 +38,8 @@ FLUENCY_SCHEMA = {
 # on, `pos` and `tag` its universal and its English part of speech, `chunk` and `name` number the noun chunks and the
 # names of the sentence
 PARSE_SCHEMA = {
-    "review_id": pl.String,
-    "sentence": pl.Int64,
-    "start": pl.Int64,
-    "end": pl.Int64,
-    "head": pl.Int64,
-    "pos": pl.String,
-    "tag": pl.String,
-    "dep": pl.String,
-    "chunk": pl.Int64,
-    "name": pl.Int64,
+    **columns("review_id"),
+    **dict.fromkeys(("sentence", "start", "end", "head"), pl.Int64),
+    **dict.fromkeys(("pos", "tag", "dep"), pl.String),
+    **dict.fromkeys(("chunk", "name"), pl.Int64),
 }

@@ -99,8 +99,8 @@ def judge_sentence(
     if not words(answer):
         return Candidate(answer, "empty", finish)
     text = task.frame.filled(answer)
-    reason = None if matches(regex, answer) else "malformed"
-    reason = reason or _reason(task, text, is_at(position, task.term, text, task.frame.lead), limits)
+    placed = is_at(position, task.term, text, task.frame.lead)
+    reason = _reason(task, text, placed, limits) if matches(regex, answer) else "malformed"
     return Candidate(text, reason, finish, length_ratio=_ratio(task, text))
 
 

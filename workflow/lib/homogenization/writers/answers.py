@@ -201,23 +201,6 @@ def passed(judged: Iterable[tuple[Request, Judgement]]) -> list[Any]:
     return [judgement for _, judgement in judged if judgement.reason is None]
 
 
-def make_writer(module: str, entry: Mapping[str, Any], seed: int, **means: Any) -> Writer:
-    """Make the writer that `entry` of `writers` describes.
-
-    Args:
-        module: Name of the backend's module, such as "writers.local", so that a job reaches its own backend alone; it
-            has a function `make_writer(entry, seed)`.
-        entry: Entry of `writers`.
-        seed: Seed of all random numbers; see `request_seed`.
-        means: Settings of the job on which no answer depends: gpus, connections, timeout_seconds, max_retries.
-            A backend ignores those that it does not know.
-
-    Raises:
-        HomogenizationError: the backend can't be set up from the entry; for example, it has no address.
-    """
-    return import_module(f"homogenization.{module}").make_writer({**entry, **means}, seed)
-
-
 def make_author(job: Any, results: Path) -> Author:
     """The author that a job asks; answers are stored in the folder `requests` of its results.
 
@@ -225,8 +208,12 @@ def make_author(job: Any, results: Path) -> Author:
         job: What the script of the job gets: parameters module, writer, prompt and seed; the resources that are means;
             and the files of weights that the workflow has built.
         results: The folder of results.
+
+    Raises:
+        HomogenizationError: the backend can't be set up from the entry; for example, it has no address.
     """
     means = {name: job.resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
     entry = with_built_weights(job.params.writer, job.input.get("weights", []))
-    writer = make_writer(job.params.module, entry, job.params.seed, gpus=job.resources.gpu, **means)
+    backend = import_module(f"homogenization.{job.params.module}")  # so that a job reaches its own backend alone
+    writer = backend.make_writer({**entry, **means, "gpus": job.resources.gpu}, job.params.seed)
     return Author(writer, RequestStore(results / "requests"), job.params.prompt)

@@ -24,11 +24,11 @@ from transformers import (
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from homogenization.models.devices import placement, ran_out_of_memory
-from homogenization.models.digests import verified_digests
+from homogenization.models.digests import verified_weights
 from homogenization.models.loading import context_of, load_config, load_network
 from homogenization.models.source import ResolvedWeights
 from homogenization.models.tokenizer import load_tokenizer
-from homogenization.models.weights import resolve_weights
+from homogenization.models.weights import HUB_FILES
 from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.requests import Completion, Failure, Request, generation, request_seed
@@ -39,8 +39,6 @@ logger = logging.getLogger(__name__)
 # tokens of each answer, after which the answers that ended leave the batch
 _STEP = 8
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-# files that determine, with the weights, how messages become tokens and tokens become scores
-_SMALL_FILES = ("*.json", "*.jinja", "*.model", "*.txt")
 
 
 class LocalWriter:
@@ -72,22 +70,18 @@ class LocalWriter:
         if hub is not None and revision is not None:
             return {"hub": hub, "revision": revision, "dtype": self._entry["dtype"]}
         # the chat template, for example, changes the prompt
-        folder = self._resolved.folder
-        small = {path for pattern in _SMALL_FILES for path in folder.glob(pattern) if path.name != ORIGIN_FILE}
-        digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(small)}
-        return {"files": {**self._digests, **digests}, "dtype": self._entry["dtype"]}
+        files = {path for pattern in HUB_FILES for path in self._resolved.folder.glob(pattern) if path.is_file()}
+        small = sorted(path for path in files if path.suffix != ".safetensors" and path.name != ORIGIN_FILE)
+        digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in small}
+        return {"files": {**self._resolved.digests, **digests}, "dtype": self._entry["dtype"]}
 
     @cached_property
     def _resolved(self) -> ResolvedWeights:
-        return resolve_weights(self._weights)
-
-    @cached_property
-    def _digests(self) -> dict[str, str]:
-        return verified_digests(self._resolved)
+        return verified_weights(self._weights)
 
     @cached_property
     def _model(self) -> "_ChatModel":
-        logger.info("%d weight files of %s are whole", len(self._digests), self._resolved.description)
+        logger.info("%d weight files of %s are whole", len(self._resolved.digests), self._resolved.description)
         return _load_chat_model(self._resolved, self._entry)
 
     def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
