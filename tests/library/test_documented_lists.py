@@ -84,19 +84,6 @@ def test_the_glossary_has_the_words_that_tables_use(names):
     assert terms == sorted(terms)
 
 
-def test_numbers_of_the_first_screen_stand_on_the_pages_that_it_names():
-    """An edit of a gallery's number is one of the README too; what is found there has four claims."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = [row for row in rows_of(readme) if "gallery" in row[0]]
-    assert len(found) == 4
-    for row in found:
-        page = re.search(r"\((docs/gallery/\w+\.md)", row[0])[1]
-        measured = (ROOT / page).read_text(encoding="utf-8")
-        numbers = re.findall(r"[−+]?\.\d+", row[1])
-        assert numbers
-        assert [number for number in numbers if number not in measured] == []
-
-
 def test_the_architectures_that_are_read_are_those_that_tests_compare_with_transformers():
     text = (DOCS / "states.md").read_text(encoding="utf-8")
     listed = names_in(text.split("with transformers' own:")[1].split("Others are tried")[0])

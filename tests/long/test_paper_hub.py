@@ -175,6 +175,7 @@ def test_what_was_fetched_needs_no_hub(hub, client, kind, repository):
         assert f"HF_HUB_OFFLINE is set, and the cache in {client.home}/hub does not hold all of its files" in message
         message = refuses(without_network, kind, repository, OTHER_COMMIT)
         assert f"there is no network, or {NOWHERE} (HF_ENDPOINT) is down ([Errno 111] Connection refused)" in message
+        assert ("corpus.source" if kind == "datasets" else "weights: {path: ...}") in message
     assert hub.requests == []
 
 

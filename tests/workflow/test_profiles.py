@@ -11,31 +11,10 @@ from loaded_rules import loaded_rules
 
 SLURM, DEFAULT = ROOT / "profiles/slurm", ROOT / "profiles/default"
 # Slurm jobs of their own: on a GPU, long, or waited for by nothing of their kind
-ALONE = {
+ALONE = {name for name, rule in loaded_rules().items() if "gpu" in rule.resources} | {
     "carry_weights",  # where no machines share files, and Slurm is not used
-    "build_random_model",
-    "convert_gguf",
-    "train_model",
-    "extract_states",
-    "measure_states",
-    "extract_components",
-    "apply_interventions",
-    "read_consequences",
-    "read_examples",
-    "probe_states",
-    "extract_positional",
-    "extract_keyphrases_with_llm",
-    "write_audit_sheet",
-    "score_similarity",
-    "score_written",
-    "score_fluency",
-    "score_written_fluency",
-    "rewrite_with_llm",
-    "rewrite_sentences_with_llm",
-    "count_tokens",
-    "plan_extraction",
-    "make_text_page",
-    "make_report",
+    *("build_random_model", "convert_gguf", "probe_states", "write_audit_sheet", "count_tokens", "plan_extraction"),
+    *("make_text_page", "make_report"),
 }
 
 

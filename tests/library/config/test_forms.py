@@ -4,7 +4,6 @@ import copy
 from importlib import import_module
 from pathlib import Path
 from runpy import run_path
-from typing import get_args
 
 import pytest
 import yaml
@@ -18,7 +17,6 @@ from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.dtypes import BYTES, Dtype
 from homogenization.models.source import MayHoldGguf
 from homogenization.models.weights import SOURCES, HubWeights, RandomWeights, WheelWeights, resolve_weights
 from homogenization.plan.resources import conversion_memory
@@ -134,7 +132,6 @@ def test_every_backend_names_a_module_that_makes_a_writer():
 def test_every_scorer_and_rewriter_can_be_configured():
     assert set(names_in("keyphrases")) == {*SCORERS, "llm"}
     assert set(names_in("variants")) == {"none", "rules", "constructions", "llm"}
-    assert set(get_args(Dtype)) == set(BYTES)
 
 
 def test_an_overlay_takes_keys_away_with_null():

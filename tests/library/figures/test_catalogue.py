@@ -2,8 +2,6 @@
 
 import copy
 import importlib
-import subprocess
-import sys
 from dataclasses import fields
 
 import pytest
@@ -146,16 +144,3 @@ def test_the_metrics_that_a_study_lists_are_drawn(changes, drawn):
 def test_attention_metrics_have_no_figure_where_attention_is_not_recorded():
     files = FIGURES["metric"].files(study(**{"states.record_attention": False}))
     assert list(files) == ["metrics/effective_rank", "metrics/resultant_length"]
-
-
-def test_the_catalogue_is_light():
-    """Every parse of the Snakefile imports it."""
-    code = "import sys, homogenization.figures.catalogue; print(*{'matplotlib', 'polars', 'torch'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(LIBRARY.parent)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == []

@@ -1,18 +1,16 @@
 """What slopes hold at once, counted tensor by tensor on the meta device at the true sizes of models of 7 to 8B."""
 
 import math
-import weakref
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 import transformers
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from described import GEMMA_7B, LLAMA_3_8B
 from fake_cuda import forget_uploads
+from held_bytes import Held
 from homogenization.interventions import attribution, recorded, slopes
 from homogenization.interventions.conditions import cells
 from homogenization.measures.blocks import find_layout
@@ -23,32 +21,6 @@ from homogenization.states.network import packed_model
 GIB = 2**30
 METRICS = ["cosine_anisotropy", "cosine_to_first_token"]  # what others hold beside these is n x n
 PATTERNS = ["first", "permuted"]
-
-
-class Held(TorchDispatchMode):
-    """Counts the bytes of all tensors that live, and the most that lived at once."""
-
-    def __init__(self):
-        super().__init__()
-        self.sizes, self.now, self.most = {}, 0, 0
-
-    def hold(self, tensor):
-        storage = tensor.untyped_storage()
-        if (key := storage._cdata) not in self.sizes:
-            self.sizes[key] = storage.nbytes()
-            self.now += storage.nbytes()
-            self.most = max(self.most, self.now)
-            weakref.finalize(storage, self.let_go, key)
-
-    def let_go(self, key):
-        self.now -= self.sizes.pop(key)
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self.hold(tensor)
-        return result
 
 
 def test_the_count_is_what_lives():

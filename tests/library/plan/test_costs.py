@@ -2,7 +2,6 @@
 
 import copy
 import os
-import weakref
 
 import numpy as np
 import polars as pl
@@ -11,12 +10,11 @@ import torch
 import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from conftest import ROOT
 from described import ALL, LLAMA_3_8B, MINILM, NETWORK, described
+from held_bytes import Held
 from homogenization.models.weights import resolve_configuration
 from homogenization.plan.architecture import Architecture, describe_architecture
 from homogenization.plan.costs import (
@@ -161,31 +159,6 @@ def test_attention_pairs_are_counted_one_by_one(lengths, causal, recorded):
     assert matrix_operations(architecture, np.array(lengths), recorded) == 4 * pairs
 
 
-class LiveBytes(TorchDispatchMode):
-    """The largest sum of bytes of all tensors that a computation made and held at once."""
-
-    def __init__(self):
-        super().__init__()
-        self.now = self.peak = 0
-        self.known = set()
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        output = function(*args, **(kwargs or {}))
-        for tensor in tree_leaves(output):
-            if isinstance(tensor, torch.Tensor):
-                storage = tensor.untyped_storage()
-                if storage._cdata not in self.known:
-                    self.known.add(storage._cdata)
-                    self.now += storage.nbytes()
-                    self.peak = max(self.peak, self.now)
-                    weakref.finalize(storage, self.freed, storage._cdata, storage.nbytes())
-        return output
-
-    def freed(self, storage, size):
-        self.known.discard(storage)
-        self.now -= size
-
-
 SHAPES = {
     "Llama-3-8B": transformers.LlamaConfig(**LLAMA_3_8B.to_dict() | {"num_hidden_layers": 2}),
     "Gemma-7B": transformers.GemmaConfig(num_hidden_layers=2),
@@ -204,7 +177,7 @@ def test_activations_fit_into_what_is_planned(name, dtype, tmp_path):
     with torch.device("meta"):
         made = transformers.AutoModel.from_config(config, dtype=getattr(torch, dtype))
     model, lengths = packed_model(made), [480, 300, 244]
-    with LiveBytes() as live:
+    with Held() as held:
         run_packed(model, torch.zeros(sum(lengths), dtype=torch.long), lengths, True, lambda layer, states: None)
     architecture = described(config, tmp_path)
     total, fixed = (
@@ -213,7 +186,7 @@ def test_activations_fit_into_what_is_planned(name, dtype, tmp_path):
     )
     planned = total - fixed - sum(lengths) * architecture.width * made.dtype.itemsize * (1 + architecture.final_norm)
     # BERT's fused activation needs least of it
-    assert live.peak <= planned <= 2.6 * live.peak
+    assert held.most <= planned <= 2.6 * held.most
 
 
 def test_gpu_memory_is_weights_and_what_a_pass_holds(tmp_path):

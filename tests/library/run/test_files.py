@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -94,20 +93,6 @@ def test_a_full_disk_is_named(tmp_path):
     with pytest.raises(HomogenizationError, match=r"file\.txt: the disk is full"), written_whole(tmp_path / "file.txt"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 1 MiB, mounted for the test."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = shutil.which("mount") and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True
-    )
-    if not mounted or mounted.returncode != 0:
-        pytest.skip("mounting a file system needs root")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_table_on_a_disk_that_is_really_full(small_disk):

@@ -191,12 +191,6 @@ def test_auto_stores_the_model_dtype_without_loss(tmp_path, dtype):
         assert store.attributes["storage_dtype"] == str(dtype).removeprefix("torch.")
 
 
-def spoil(made, value):
-    """Let the second block add `value` to one feature."""
-    with torch.no_grad():
-        made.layers[1].mlp.down_proj.weight[3] = value
-
-
 def test_states_that_are_not_finite_name_layer_and_review(tmp_path):
     model = tiny(CONFIGS["llama"])
     token = model.tokenizer(EMBEDDED[1])["input_ids"][9]
@@ -207,13 +201,6 @@ def test_states_that_are_not_finite_name_layer_and_review(tmp_path):
         model.packed.network.embed_tokens.weight[token] = torch.inf
     with pytest.raises(HomogenizationError, match=r"front, shard 001, residual_stream/000, review r1: .*not finite"):
         run(model, EMBEDDED[:2], tmp_path / "s.zarr.zip")
-    assert not list(tmp_path.iterdir())
-
-
-def test_states_beyond_float16_name_layer_and_what_to_do(tmp_path):
-    model = tiny(CONFIGS["llama"], weights=lambda made: spoil(made, 1e7))
-    with pytest.raises(HomogenizationError, match=r"residual_stream/002, review r0: .*Store the states as bfloat16"):
-        run(model, EMBEDDED[:2], tmp_path / "s.zarr.zip", dtype="float16")
     assert not list(tmp_path.iterdir())
 
 

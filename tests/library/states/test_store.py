@@ -1,7 +1,6 @@
 """The store of hidden states: what is written comes back, and what cannot be stored is named."""
 
 import os
-import subprocess
 import zipfile
 
 import numpy as np
@@ -189,18 +188,6 @@ def test_a_store_of_another_schema_is_named(tmp_path, states, monkeypatch):
     write(tmp_path / "s.zarr.zip", states, LENGTHS)
     with pytest.raises(HomogenizationError, match="schema version 99"), open_store(tmp_path / "s.zarr.zip"):
         pass
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of one megabyte."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
 
 
 @pytest.mark.parametrize("writing_threads", [0, 2])

@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tiny_models
-from homogenization.measures.geometry import token_geometry
-from homogenization.measures.spectra import singular_values
+from homogenization.interventions.conditions import cells
+from homogenization.interventions.readings import read
 from homogenization.metrics.differentiable import cosine_anisotropy
-from homogenization.metrics.geometry import GEOMETRY_METRICS
-from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.models.blocks import blocks_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.training.penalties import (
@@ -25,18 +23,16 @@ from homogenization.training.penalties import (
     steepest_layers,
 )
 
+CELLS = {
+    "cosine": ("all_tokens", "cosine_anisotropy"),
+    "centred_effective_rank": ("centred", "normalized_effective_rank"),
+}
+
 
 def of_the_study(name: str, tokens: np.ndarray) -> float:
     """The metric of a token matrix, first token left out, as tables have it."""
-    if name == "cosine":
-        columns = {key: np.array([value]) for key, value in token_geometry(tokens).items()}
-        columns["n_tokens"] = np.array([len(tokens)])
-        return float(GEOMETRY_METRICS["cosine_anisotropy"].compute(columns, "without_first")[0])
-    view = "centred_without_first"
-    values = singular_values(tokens, [view])[view]
-    return float(
-        SPECTRAL_METRICS["normalized_effective_rank"].compute(SpectrumBatch(values[None], np.array([len(values)])))[0]
-    )
+    metrics = [CELLS[name][1]]
+    return dict(zip(cells(metrics), read([tokens[1:]], (), metrics)[0], strict=True))[CELLS[name]]
 
 
 @pytest.mark.parametrize("name", METRICS)

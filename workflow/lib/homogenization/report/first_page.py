@@ -209,7 +209,7 @@ def _uncontrolled(compared: Sequence[str], controls: Mapping[str, Mapping[str, s
 
 @house_style()
 def depth_curve(summary: pl.DataFrame, models: Named) -> str:
-    """An SVG element with a line for each model; "" where no metric is about likeness.
+    """An SVG element with a line for each model; "" where no metric that is about likeness has its first view.
 
     Up to ten models have a style each, a 95 % interval and a legend.
 
