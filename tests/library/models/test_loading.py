@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from flipped import flip_bit
 from homogenization.models.devices import choose_device
 from homogenization.models.digests import DIGESTS_FILE
 from homogenization.models.saving import MODEL_FILES
@@ -153,9 +154,7 @@ def test_damaged_weights_are_named(folder, damage):
 def test_a_flipped_bit_in_a_model_of_the_workflow_is_named_and_healed(built, tmp_path, name):
     folder = shutil.copytree(built, tmp_path / "model")
     whole = load_model({**ENTRY, "weights": {"built": str(folder)}})
-    content = bytearray((folder / name).read_bytes())
-    content[len(content) // 2] ^= 1
-    (folder / name).write_bytes(content)
+    flip_bit(folder / name)
     with pytest.raises(HomogenizationError, match=r"damaged or cut short .* moved to .*\.damaged\. Run the same"):
         load_model({**ENTRY, "weights": {"built": str(folder)}})
     gone = sorted(set(MODEL_FILES) - {path.name for path in folder.iterdir()})

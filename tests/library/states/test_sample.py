@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zarr.storage import ZipStore
 
+from flipped import flip_bit
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 from homogenization.run.errors import HomogenizationError
@@ -146,9 +147,7 @@ def test_a_damaged_store_gives_no_sample(tmp_path, member):
     full = write_full(tmp_path / "full.zarr.zip")
     with zipfile.ZipFile(full) as archive:
         entry = archive.getinfo(member)
-    content = bytearray(full.read_bytes())
-    content[entry.header_offset + 30 + len(entry.filename) + 3] ^= 1
-    full.write_bytes(content)
+    flip_bit(full, entry.header_offset + 30 + len(entry.filename) + 3)
     with pytest.raises(HomogenizationError, match=r"full\.zarr\.zip: damaged or cut short"):
         sample_states(full, tmp_path / "samples/s.zarr.zip", 4, seed=7)
     assert not (tmp_path / "samples").exists() or not os.listdir(tmp_path / "samples")
