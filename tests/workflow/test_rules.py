@@ -145,3 +145,29 @@ def test_rule_files_and_scripts_are_short():
     assert lines[common] <= 145
     assert sum(lines[path] for path in RULE_FILES if path != common) / len(RULES) <= 21
     assert mean(lines[path] for path in SCRIPTS.glob("*.py")) <= 17
+
+
+def test_jobs_depend_on_the_files_of_each_model_that_lies_in_a_local_folder(project):
+    """So an edit of an encoder, of a model that scores or writes, reruns what it made."""
+    own = project.folder / "own"
+    own.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "vocab.txt", "notes.txt"):
+        (own / name).write_text("{}")
+    weights = {"path": "own"}
+    project.config["similarity"] |= {"encoder": weights}
+    project.config["keyphrases"] = {"scorer": "keybert", "keybert": weights}
+    project.config["fluency"] = {"weights": weights, "device": "cpu"}
+    project.config["writers"] = {"local": {"backend": "transformers", "weights": weights, "device": "cpu"}}
+    prompt = {"writer": "local", "prompt": "config/prompts/paraphrase.yaml"}
+    project.config["variants"]["paraphrase"] = {"rewriter": "llm", **prompt}
+    printed = project.ask("--dry-run")
+    read = {
+        rule: set(files.split(", ")) for rule, files in re.findall(r"^\w*rule (\w+):\n +input: (.*)", printed, re.M)
+    }
+    tracked = {f"own/{name}" for name in ("config.json", "model.safetensors", "tokenizer.json", "vocab.txt")}
+    depending = {rule: files for rule, files in read.items() if "own/model.safetensors" in files}
+    assert set(depending) == {
+        *("extract_keyphrases", "rewrite_with_llm", "score_similarity", "score_written"),
+        *("score_fluency", "score_written_fluency"),
+    }
+    assert all({file for file in files if file.startswith("own/")} == tracked for files in depending.values())

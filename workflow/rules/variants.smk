@@ -1,8 +1,9 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device")
-ENCODER_FILES = STUDY.similarity.encoder.built_files(STUDY.results)
+ENCODER_FILES = as_they_lie(STUDY.similarity.encoder.files(STUDY.results))
+KEYBERT = STUDY.keyphrases.keybert if STUDY.keyphrases.scorer == "keybert" else None
 READER = STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency else None
-READER_FILES = STUDY.fluency.weights.built_files(STUDY.results) if STUDY.fluency else []
+READER_FILES = as_they_lie(STUDY.fluency.weights.files(STUDY.results)) if STUDY.fluency else []
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
 WRITING = {
     "mem_mb": per_attempt(lambda wildcards: ask.writer_memory(writer_of(wildcards))),
@@ -38,7 +39,7 @@ if STUDY.keyphrases.scorer == "llm":
         """Lets a language model find the key phrases of a shard's reviews."""
         input:
             shard="<results>/corpus/{shard}.parquet",
-            weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
+            weights=lambda wildcards: as_they_lie(writer_of(wildcards).files(STUDY.results)),
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -88,7 +89,7 @@ else:
             shard="<results>/corpus/{shard}.parquet",
             parse="<results>/parses/{shard}.parquet",
             frequencies="<results>/keyphrases/document_frequencies.parquet",
-            keybert=STUDY.keyphrases.keybert.built_files(STUDY.results) if STUDY.keyphrases.scorer == "keybert" else [],
+            keybert=as_they_lie(KEYBERT.files(STUDY.results)) if KEYBERT else [],
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -142,7 +143,7 @@ if STUDY.written:
         input:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
-            weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
+            weights=lambda wildcards: as_they_lie(writer_of(wildcards).files(STUDY.results)),
             encoder=ENCODER_FILES if JUDGED else [],
         output:
             **({"similarity": "<results>/similarity/{variant}/{shard}.parquet"} if JUDGED else {}),
@@ -191,7 +192,7 @@ if RANKED:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
             parse="<results>/parses/{shard}.parquet",
-            weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
+            weights=lambda wildcards: as_they_lie(writer_of(wildcards).files(STUDY.results)),
             encoder=ENCODER_FILES,
         output:
             sentences="<results>/variants/{variant}/{shard}.sentences.parquet",

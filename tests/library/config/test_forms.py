@@ -76,8 +76,8 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     folder = study.models["one"].weights.converted_in
     assert folder.startswith("Tiny-2M.Q4_1-")
     files = [f"results/weights/{folder}/{file}" for file in BUILT_FILES.values()]
-    assert study.models["two"].weights.files("results", "two") == study.writers["w"].built_files("results") == files
-    assert study.writers["served"].built_files("results") == []
+    assert study.models["two"].weights.files("results", "two") == study.writers["w"].files("results") == files
+    assert study.writers["served"].files("results") == []
     assert [size for _, size in study.gguf_sources.values()] == [None, None, None]
     raw["models"]["one"] |= {"billions": 0.5}
     raw["writers"]["w"] |= {"billions": 0.6}

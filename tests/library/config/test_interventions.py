@@ -35,6 +35,15 @@ def test_a_model_without_its_head_is_refused_before_anything_runs(tmp_path):
     assert apart.intervention_jobs, "the other model takes no part"
 
 
+def test_the_steepest_blocks_are_known_whatever_is_contrasted():
+    metrics = ["effective_rank", "cosine_anisotropy"]
+    contrasted = {"metrics": metrics, "contrasts.metrics": metrics[:1], "claims": None}
+    for blocks, added in (["all"], []), (["steepest"], ["cosine_anisotropy"]):
+        study = study_of(contrasted, interventions={"blocks": blocks})
+        assert study.estimated_metrics("steepest") == sorted([*added, "effective_rank"])
+        assert study.estimated_metrics("contrast") == ["effective_rank"]
+
+
 def test_learned_positions_are_refused_before_anything_runs(tmp_path):
     chosen = {"positions": ["constant"]}
     gpt2 = saved(tmp_path / "gpt2", "gpt2")

@@ -69,6 +69,16 @@ def test_a_text_far_from_all_originals_has_a_finite_log_loss():
     assert far.log_loss.max() == -np.log(np.finfo(np.float64).tiny)
 
 
+@pytest.mark.parametrize("there", [[], [0], [0, 2, 4], [0, 1, 2, 3]])
+def test_a_condition_that_few_reviews_fit_has_the_losses_that_can_be_had(there):
+    """Originals of one label, or none, train no probe."""
+    states, folds = np.full((N, WIDTH), np.nan), np.arange(N) // 2 % 2
+    states[there] = planted(3.0)[there]
+    found = cross_validated(states, {"original": states}, LABELS, folds, 1.0)["original"]
+    both = [review for review in there if len({LABELS[other] for other in there if folds[other] != folds[review]}) > 1]
+    assert np.flatnonzero(~np.isnan(found.log_loss)).tolist() == both
+
+
 def test_no_text_of_a_held_out_review_is_seen_in_training():
     """A label that only the review itself tells is not found, though its texts are almost equal."""
     states = np.random.default_rng(0).standard_normal((N, N)) + 20 * np.eye(N)

@@ -14,7 +14,7 @@ from homogenization.names.numbers import share_of_range, significant
 from homogenization.names.prose import write
 from homogenization.report.first_page import first_page
 from homogenization.report.questions import moves_of, questions_of
-from homogenization.statistics.blocks import peaks_table
+from homogenization.statistics.blocks import ANSWERED, peaks_table
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
@@ -37,7 +37,7 @@ def number(written):
 @pytest.mark.parametrize("model", MODELS)
 def test_an_extremum_is_called_what_it_is(model):
     extrema, blocks = TABLES["extrema"], TABLES["extrema_blocks"]
-    said = dict(peaks_table(extrema, blocks, MODELS, [MEV, COSINE], words_of("peaks")).rows())[model]
+    said = dict(peaks_table(extrema, blocks, MODELS, ANSWERED, words_of("peaks")).rows())[model]
     assert not re.search(r"\b(highest|deepest|largest|lowest|greatest)\b", said)
     of_metrics = re.split(r"(?=\bMEV has|\bThe mean cosine has)", said)[1:]
     assert len(of_metrics) == len(NAMES)
@@ -67,14 +67,14 @@ def test_an_extremum_is_called_what_it_is(model):
 
 
 def test_what_is_higher_than_the_most_prominent_peak_is_in_gemma_and_qwen():
-    table = peaks_table(TABLES["extrema"], TABLES["extrema_blocks"], MODELS, [MEV, COSINE], words_of("peaks"))
+    table = peaks_table(TABLES["extrema"], TABLES["extrema_blocks"], MODELS, ANSWERED, words_of("peaks"))
     said = dict(table.rows())
     assert "most prominent peak is after block 1 " in said["gemma"]
     assert "that after block 11 is higher, 0.976, but the texts do not settle it" in said["gemma"]
     assert "most prominent trough is after block 22 " in said["qwen05"]
     assert "that after block 1 is lower, 0.0929, and less prominent" in said["qwen05"]
     few = TABLES["extrema"].with_columns(n_reviews=pl.lit(13, dtype=pl.Int64))
-    of_few = peaks_table(few, TABLES["extrema_blocks"], ["gemma"], [MEV], words_of("peaks"))["answer"].item()
+    of_few = peaks_table(few, TABLES["extrema_blocks"], ["gemma"], [(MEV, "raw")], words_of("peaks"))["answer"].item()
     assert of_few.count("(13 texts)") == 2
     assert "texts)" not in said["gemma"]
 
@@ -89,7 +89,7 @@ def test_the_branches_of_a_block_that_ends_in_norms_keep_their_names():
     rows = [about | {"quantity": component, "mean": change} for component, change in added.items()]
     more = pl.DataFrame(rows, schema=schema)
     blocks = pl.concat([TABLES["extrema_blocks"], more])
-    said = peaks_table(TABLES["extrema"], blocks, ["minilm"], [MEV], words_of("peaks"))["answer"].item()
+    said = peaks_table(TABLES["extrema"], blocks, ["minilm"], [(MEV, "raw")], words_of("peaks"))["answer"].item()
     assert (
         "In this block, the output of attention adds 0.1, the first norm takes 0.05, the output of the feed-forward "
         "network adds 0.02, the second norm takes 0.01."

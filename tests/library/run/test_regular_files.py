@@ -1,5 +1,6 @@
 """A large file is hashed once, and again when it has changed, whatever its size and date of modification say."""
 
+import errno
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from conftest import ROOT
 from homogenization.run import regular_files
 from homogenization.run.regular_files import sha256_once
-from homogenization.run.user_cache import CACHE_VARIABLE
+from homogenization.run.user_cache import CACHE_VARIABLE, noted
 
 CONTENT = b"weights" * 1000
 
@@ -30,6 +31,15 @@ def file(tmp_path, monkeypatch):
     path.write_bytes(CONTENT)
     time.sleep(0.05)  # the clock of a file system ticks up to every 10 ms
     return path
+
+
+def test_a_note_that_cant_be_written_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda *paths: (_ for _ in ()).throw(OSError(errno.EDQUOT, "no quota")))
+        assert noted("kind", b"of", lambda: 5) == 5
+    assert list((tmp_path / "kind").iterdir()) == []
+    assert noted("kind", b"of", lambda: 6) == noted("kind", b"of", lambda: 7) == 6
 
 
 @pytest.fixture

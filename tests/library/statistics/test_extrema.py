@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.signal import find_peaks
 
-from homogenization.statistics.blocks import BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
+from homogenization.statistics.blocks import ANSWERED, BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
 from homogenization.statistics.extrema import EXTREMA_SCHEMA, extrema_of, extrema_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.positional import POSITIONAL_SCHEMA
@@ -190,7 +190,7 @@ def test_the_answer_names_what_happens_there():
     masses[PEAK - 1] = 0.5
     blocks = blocks_table(TestBlocks.first, components, positional_rows(masses), sink_rows(PEAK, PEAK))
     extrema = table_of(raw, bare, rising)
-    table = peaks_table(extrema, blocks, ["m", "other"], [MEV, COSINE], words_of("peaks"))
+    table = peaks_table(extrema, blocks, ["m", "other"], ANSWERED, words_of("peaks"))
     assert dict(table.schema) == PEAKS_SCHEMA
     answer, nothing = table["answer"]
     assert answer.startswith(
@@ -207,9 +207,9 @@ def test_the_answer_names_what_happens_there():
         assert said.lower() in answer.lower()
     assert "without the first token, nothing of it is left" in answer
     assert nothing.startswith("MEV has no peak and no trough")
-    assert peaks_table(extrema, blocks, ["m"], [COSINE], words_of("peaks"))["answer"][0].startswith(
+    assert peaks_table(extrema, blocks, ["m"], [(COSINE, "all_tokens")], words_of("peaks"))["answer"][0].startswith(
         "The mean cosine has no peak"
     )
-    assert peaks_table(extrema, blocks, ["m"], [], words_of("peaks"))["answer"][0].startswith(
+    assert peaks_table(extrema, blocks, ["m"], [(MEV, "centred")], words_of("peaks"))["answer"][0].startswith(
         "Neither MEV nor the mean cosine"
     )

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from homogenization.config.texts import Parser
-from homogenization.tables.soundness import CRITERIA, P_SOUND_SCHEMA, SOUNDNESS_SCHEMA, tabulate
+from homogenization.tables.soundness import CRITERIA, P_SOUND_SCHEMA, SOUNDNESS_SCHEMA, _problem, tabulate
 from homogenization.variants.audit import passages_of
 from homogenization.variants.ratings import QUESTIONS
 
@@ -100,6 +100,16 @@ def test_p_sound_is_not_fitted_on_its_own_review(tables):
     largest = same.group_by("pairs").agg(pl.len(), n_values=pl.col("p_sound").n_unique()).sort("len")[-1]
     assert largest["len"][0] > 15
     assert 3 <= largest["n_values"][0] <= 5
+
+
+def test_one_review_with_all_unsound_sentences_gives_a_reason():
+    """Reviews are not divided between folds, of which one would train without an unsound sentence."""
+    reviews = [f"{n % 7}" for n in range(42)]
+    of_one, of_two = (
+        pl.DataFrame({"review_id": reviews, "sound": [n not in bad for n in reviews]}) for bad in ("6", "56")
+    )
+    assert "of one review" in _problem(of_one)
+    assert _problem(of_two) is None
 
 
 def test_few_ratings_give_a_reason_and_no_number(tables):

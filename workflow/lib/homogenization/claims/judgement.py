@@ -42,16 +42,16 @@ _COPIED = (
     *("since", "published"),
 )
 #: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims; a claim
-#: about texts alone (`similarity`) has one row with an empty model.
+#: about texts alone (`similarity`) or several models (`arms`) has one row with an empty model.
 CLAIMS_SCHEMA = {
     #: its name; of several layers, all but the first follow it (`-output`), and `-thesis` in that convention
     "claim": pl.String,
     "statement": pl.String,  #: what is claimed
     "source": pl.String,  #: who claims it
     "convention": pl.String,  #: `raw` or `thesis`
-    "model": pl.String,  #: null for a claim about texts alone
+    "model": pl.String,  #: null for a claim about texts alone, or about several models (`arms`)
     "statistic": pl.String,  #: one of those of [claims](claims.md#add-a-claim)
-    "metric": pl.String,  #: null for `similarity`
+    "metric": pl.String,  #: null for `similarity` and `consequence`
     **columns("view", "variant"),
     "minus": pl.String,  #: variant that is subtracted; null without one
     #: layers that are averaged: `all`, `first`, `middle`, `last`, `input` or `output`; null for a statistic over depth
@@ -67,11 +67,11 @@ CLAIMS_SCHEMA = {
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
     "measured": pl.String,  #: the quantity that the criterion applies to, in words
     "criterion": pl.String,  #: `> 0.5`, `< 0` or `0.6 to 0.7`
-    "n_reviews": pl.Int64,  #: reviews (or pools) in the estimate; 0 if not tested
+    "n_reviews": pl.Int64,  #: reviews (or pools, or seeds) in the estimate; 0 if not tested
     #: of a comparison of two texts, the share of the reviews in which these differ: the estimate is over them; NaN for
     #: other claims, for pools, and if not tested
     "share_changed": pl.Float64,
-    "unit": pl.String,  #: `reviews`, or `pools` of the tokens of a shard
+    "unit": pl.String,  #: `reviews`, `pools` of the tokens of a shard, or `seeds` of an arm
     #: what depth does to the metric in the model, in units of the statistic; NaN if that is no difference or change,
     #: also in the next two columns
     "depth_range": pl.Float64,
@@ -119,7 +119,7 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
 
     A claim about a difference between variants, or a change over depth, selects a row of `contrasts` or `depth` and has
     its estimate, interval and verdict. Other numbers stand in this table alone, and their interval decides. A claim
-    about the texts alone has one row, with the model null.
+    about the texts alone, or about several models, has one row, with the model null.
 
     Args:
         claims: claims as `config.claims.load_claims` gives them.

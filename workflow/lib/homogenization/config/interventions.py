@@ -1,6 +1,6 @@
 """The part of the configuration on interventions: what is done to the attention of models."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator
 
@@ -103,18 +103,21 @@ Rotary models alone."""
     metrics: names_of(METRICS, 1) = Field(list(_SLOPED))
     """Metrics of all layers: `cosine_anisotropy`, `cosine_to_first_token`, and any spectral metric."""
 
-    @field_validator("blocks")
+    @field_validator("blocks", mode="before")
     @classmethod
-    def known_blocks(cls, blocks: list[Blocks]) -> list[Blocks]:
+    def known_blocks(cls, blocks: Any) -> Any:
         """Every name is known, no entry is empty, and none stands twice."""
+        if not isinstance(blocks, list):
+            return blocks
         for entry in blocks:
             if isinstance(entry, str) and entry not in BLOCK_NAMES:
                 raise ValueError(
                     f"unknown name {entry!r}{nearest(entry, BLOCK_NAMES)}; allowed: {', '.join(BLOCK_NAMES)}, or a "
                     "list of block numbers"
                 )
-            if not entry or (not isinstance(entry, str) and entry != sorted(set(entry))):
-                raise ValueError(f"{entry} is no ascending list of different block numbers")
+            numbers = entry if isinstance(entry, list) and all(type(n) is int and n > 0 for n in entry) else []
+            if not isinstance(entry, str) and (not numbers or numbers != sorted(set(numbers))):
+                raise ValueError(f"{entry} is no ascending list of different block numbers, from 1")
         return once(blocks)
 
     @property

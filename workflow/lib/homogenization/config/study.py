@@ -396,9 +396,11 @@ class Study(Keys):
     def estimated_metrics(self, *statistics: str) -> list[str]:
         """The metrics, sorted, that are contrasted, or that claims with one of these statistics are about.
 
-        Pooled tokens have some that are not tabulated.
+        `blocks: steepest` of interventions counts as a claim. Pooled tokens have some that are not tabulated.
         """
-        return sorted({*self.contrasted_metrics, *(claim["metric"] for claim in self._claimed(*statistics))})
+        names = {*self.contrasted_metrics, *(claim["metric"] for claim in self._claimed(*statistics))}
+        steepest = "steepest" in statistics and self.interventions and self.interventions.needs_depth
+        return sorted(names | {"cosine_anisotropy"} if steepest else names)
 
     def _claimed(self, *statistics: str) -> list[dict[str, Any]]:
         return [claim for claim in self.judged_claims if claim["statistic"] in statistics]
@@ -455,7 +457,9 @@ class Study(Keys):
         named: dict[str, str] = {}
         for source in sources:
             name = re.sub(r"[^a-z0-9.]+", "-", source.lower()).strip("-.") or "claims"
-            named[name if name not in named else f"{name}-{len(named)}"] = source
+            while name in named:
+                name += "-2"
+            named[name] = source
         return named
 
     def _with_control(self, claim: dict[str, Any]) -> dict[str, Any]:

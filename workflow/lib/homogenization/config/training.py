@@ -10,9 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from homogenization.config.weights import TrainedWeights, one_of_sources
-from homogenization.models.built import BUILT_FILES
-from homogenization.models.source import Source
-from homogenization.models.weights import SOURCES, Positions, RandomWeights
+from homogenization.models.source import Source, built_in
+from homogenization.models.weights import SOURCES, NetworkFields, Positions, RandomWeights
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Section, pairs_of, refused
 
@@ -104,20 +103,13 @@ class Tuning(_Training):
 class FromRandom(_Training):
     """Training from random weights, with a tokenizer trained on the corpus."""
 
-    architecture: dict[str, Any]
+    architecture: NetworkFields
     """Fields of a transformers configuration, `model_type` among them, as under `random`."""
     positions: Positions = "own"
     """`own`: positions as the architecture has them; `none`: no positions, in architectures with `no_rope_layers`, \
 such as smollm3, and in those with learned positions, such as gpt2."""
     vocab_size: int = Field(2000, ge=300)
     """Vocabulary of the tokenizer."""
-
-    _architecture = field_validator("architecture")(
-        refused(
-            lambda architecture: "model_type" not in architecture,
-            "needs 'model_type', for example llama, smollm3, gpt2",
-        )
-    )
 
 
 class _Arm(Source):
@@ -186,7 +178,7 @@ class _Arm(Source):
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for one model."""
-        return [f"{results}/training/{self.run}/{self.step}/{file}" for file in BUILT_FILES.values()]
+        return built_in(f"{results}/training/{self.run}/{self.step}")
 
     def start_files(self, results: str, model: str = "") -> list[str]:
         """The files that training starts from."""

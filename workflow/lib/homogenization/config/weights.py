@@ -6,11 +6,8 @@ from typing import Annotated, Any, Union
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, ValidationInfo
 
 from homogenization.models.source import Source
-from homogenization.models.weights import SOURCES, PathWeights, RandomWeights
+from homogenization.models.weights import SOURCES, TOKENIZER_FILES, PathWeights, RandomWeights
 from homogenization.run.sections import lies_here, without_nulls
-
-# files by which transformers finds a tokenizer
-_TOKENIZERS = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")
 
 
 def one_of_sources(sources: tuple[type[Source], ...]) -> Any:
@@ -39,9 +36,9 @@ def _with_tokenizer(weights: Source, info: ValidationInfo) -> Source:
     """`weights`, after a check that a folder on this machine has a tokenizer beside the model."""
     if isinstance(weights, PathWeights) and weights.gguf is None and lies_here(info):
         folder = Path(weights.path)
-        if not any(file for pattern in _TOKENIZERS for file in folder.glob(pattern)):
+        if not any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
             raise ValueError(
-                f"{weights.path!r} has no tokenizer ({', '.join(_TOKENIZERS)}); save it there with "
+                f"{weights.path!r} has no tokenizer ({', '.join(TOKENIZER_FILES)}); save it there with "
                 "tokenizer.save_pretrained()"
             )
     return weights

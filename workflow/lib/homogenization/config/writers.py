@@ -36,9 +36,9 @@ class Writer(Option):
             return "structured_output is 'none', and a regular expression has to be enforced; set json_schema"
         return None
 
-    def built_files(self, results: str) -> list[str]:
-        """Files below the folder `results` that the workflow makes of the writer's weights, where it has any."""
-        return self.weights.built_files(results) if hasattr(self, "weights") else []
+    def files(self, results: str) -> list[str]:
+        """Files that jobs depend on: those of the writer's weights, where it has any."""
+        return self.weights.files(results) if hasattr(self, "weights") else []
 
 
 class LocalWriter(Writer, RunModel):

@@ -74,11 +74,13 @@ def cross_validated(
         penalty: strength of the penalty.
 
     Returns:
-        By name of the text; NaN where a review lacks it.
+        By name of the text; NaN where a review lacks it, or where the originals that train have one label.
     """
     probed = {name: Probed(*np.full((2, len(labels)), np.nan)) for name in texts}
     for fold in np.unique(folds):
         trained = (folds != fold) & ~np.isnan(originals).any(axis=1)
+        if len(np.unique(labels[trained])) < 2:
+            continue  # a condition that few reviews fit
         training = originals[trained].astype(np.float64)
         centre, spread = training.mean(axis=0), training.std(axis=0)
         spread = np.where(spread > 1e-6 * np.abs(training).max(axis=0), spread, np.inf)  # a constant says nothing

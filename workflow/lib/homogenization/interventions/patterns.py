@@ -103,8 +103,7 @@ class Sight:
         places = np.argsort(~self.seen, axis=1, kind="stable")
         order = np.empty_like(sources)
         np.put_along_axis(order, places, sources, axis=1)
-        index = rows.new_tensor(order).long() if rows.is_floating_point() else rows.new_tensor(order)
-        return rows.gather(-1, index.expand(rows.shape))
+        return rows.gather(-1, rows.new_tensor(order).long().expand(rows.shape))
 
 
 PATTERNS: dict[str, Callable[[Sight], Tensor]] = {}  # P of a sight, by its name in the configuration and in tables

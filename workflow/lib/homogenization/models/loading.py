@@ -47,7 +47,7 @@ def load_config(folder: Path) -> PreTrainedConfig:
 
 def is_causal(config: PreTrainedConfig) -> bool:
     """Whether the blocks of such a network attend causally; its class on the meta device tells."""
-    return all(getattr(module, "is_causal", True) for module in _skeleton(config).modules())
+    return all(getattr(module, "is_causal", True) for module in skeleton(config).modules())
 
 
 def padding_position(network: torch.nn.Module) -> int | None:
@@ -56,7 +56,7 @@ def padding_position(network: torch.nn.Module) -> int | None:
     return next((getattr(module, "padding_idx", None) for module in of_positions), None)
 
 
-def _skeleton(config: PreTrainedConfig) -> PreTrainedModel:
+def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
     """The network without its head on the meta device, without numbers.
 
     Raises:
@@ -195,7 +195,7 @@ def known_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) 
     for limit in (positions, tokenizer.model_max_length):
         if isinstance(limit, int) and 0 < limit < 10**9:  # tokenizers without a limit give an immense number
             learned = limit is positions and not getattr(fields, "rope_parameters", None)
-            padding = padding_position(_skeleton(config)) if learned else None
+            padding = padding_position(skeleton(config)) if learned else None
             return limit if padding is None else limit - padding - 1
     return None
 

@@ -28,14 +28,23 @@ from homogenization.models.source import (
 from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.packages import package_folder
-from homogenization.run.sections import ExpandedPath, lies_here, one_path
+from homogenization.run.sections import ExpandedPath, lies_here, one_path, refused
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
+# files by which transformers finds a tokenizer, and all that make a model that is read or writes
+TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")
+_READ = ("config.json", "*.safetensors*", *TOKENIZER_FILES, "merges.txt", "*_tokens*.json", "chat_template*")
 # the same weights once more, in the layout of their makers
 HUB_DUPLICATES = ["original/*", "consolidated*"]
 
 Positions = Literal["own", "none"]
+NetworkFields = Annotated[
+    dict[str, Any],
+    AfterValidator(
+        refused(lambda fields: "model_type" not in fields, "needs 'model_type', for example llama, qwen2, gpt2")
+    ),
+]
 
 
 class HubWeights(MayHoldGguf):
@@ -149,8 +158,12 @@ class PathWeights(MayHoldGguf):
 
     def _all_files(self) -> list[str]:
         """Names of all files of the folder that a model can be loaded from, sorted."""
-        patterns = (*HUB_FILES, "vocab*", "*.tiktoken")
-        found = {file.name for pattern in patterns for file in Path(self.path).glob(pattern) if file.is_file()}
+        found = {
+            file.name
+            for pattern in (*HUB_FILES, *TOKENIZER_FILES)
+            for file in Path(self.path).glob(pattern)
+            if file.is_file()
+        }
         return sorted(found - {ORIGIN_FILE, BUILT_FILES["digests"]})
 
     @property
@@ -170,9 +183,8 @@ class PathWeights(MayHoldGguf):
 
     def files(self, results: str, model: str = "") -> list[str]:
         """The files of the folder that the model is loaded from, or those that its GGUF file is converted to."""
-        patterns = ("config.json", "*.safetensors", "tokenizer*")
-        local = sorted(str(file) for pattern in patterns for file in Path(self.path).glob(pattern))
-        return self.built_files(results, model) or local
+        local = {str(file) for pattern in _READ for file in Path(self.path).glob(pattern)}
+        return self.built_files(results, model) or sorted(local)
 
     def gguf_files(self) -> list[str]:
         """The GGUF file."""
@@ -263,7 +275,7 @@ class WheelWeights(MayHoldGguf):
 class RandomWeights(Source):
     """An untrained control, which the workflow builds."""
 
-    random: dict[str, Any]
+    random: NetworkFields
     """Untrained control: the fields of a transformers configuration, `model_type` among them. The weights are drawn \
 with `seed`; a byte-level BPE tokenizer is trained on the corpus."""
     seed: int = Field(0, ge=0)
@@ -273,14 +285,6 @@ with `seed`; a byte-level BPE tokenizer is trained on the corpus."""
     positions: Positions = Field("own", exclude_if=lambda value: value == "own")
     """`own`: positions as the architecture has them; `none`: no positions, in architectures with `no_rope_layers`, \
 such as smollm3, and in those with learned positions, such as gpt2."""
-
-    @field_validator("random")
-    @classmethod
-    def names_an_architecture(cls, random: dict[str, Any]) -> dict[str, Any]:
-        """The fields name an architecture."""
-        if "model_type" not in random:
-            raise ValueError("'random' needs 'model_type', for example llama, qwen2, gpt2")
-        return random
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for this model."""

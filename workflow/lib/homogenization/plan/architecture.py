@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModel
 
-from homogenization.models.loading import load_config
+from homogenization.models.loading import load_config, skeleton
 from homogenization.states.network import packed_model
 
 
@@ -55,8 +54,7 @@ def describe_architecture(folder: str | Path) -> Architecture:
         HomogenizationError: a configuration that transformers does not know, or a network without one list of blocks.
     """
     config = load_config(Path(folder))
-    with torch.device("meta"):
-        model = packed_model(AutoModel.from_config(config, trust_remote_code=False))
+    model = packed_model(skeleton(config))
     text = config.get_text_config()
     matrices = [parameter for parameter in model.blocks.parameters() if parameter.ndim > 1]
     heads = text.num_attention_heads

@@ -159,7 +159,7 @@ def intervention_work(
         operations += n_conditions * (once + head) + in_float64
         n_passes = n_conditions + bool(backward)
         n_reviews, forward = n_reviews + len(lengths), forward + len(lengths) * n_passes
-        n_tokens, longest = n_tokens + int(lengths.sum()) * n_passes, max(longest, int(lengths.max()))
+        n_tokens, longest = n_tokens + int(lengths.sum()) * n_passes, max(longest, int(lengths.max(initial=0)))
     memory = None
     if backward and model["device"] != "cpu":
         memory = slopes_bytes(architecture, model["dtype"], longest, backward - _ATTRIBUTION) / 2**30

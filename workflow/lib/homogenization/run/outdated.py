@@ -6,6 +6,7 @@ itself what it was made by (`run.made_by`). That is compared here with what is a
 """
 
 from collections.abc import Iterable, MutableMapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,13 @@ def outdated_files(dag: Any) -> list[str]:
     files: list[str] = []
     asked: dict[str, str | None] = {}  # key of each file that a job makes; None where it can't be known
     run = set()
+    key_of_file = cache(file_key)  # a model's files are read by many jobs
     for job in (job for level in dag.toposorted() for job in level):
         if job.params.get("code") is None:  # nothing that this workflow's scripts make
             continue
         above = dag.dependencies[job]
         made = {file for of_job in above.values() for file in of_job}
-        read = [asked.get(file) if file in made else file_key(file) for file in job.input]
+        read = [asked.get(file) if file in made else key_of_file(file) for file in job.input]
         key = None if None in read else key_of(dict(job.params.items()), read)
         there = {file: recorded_key(file) for file in job.output if Path(file).exists()}
         if dag.needrun(job) or not run.isdisjoint(above):

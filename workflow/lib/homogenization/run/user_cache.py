@@ -32,9 +32,10 @@ def noted(kind: str, of: bytes, compute: Callable[[], Any], holds: Callable[[], 
     if note is not None and holds():
         with suppress(OSError):  # no place for it: the next process computes the value
             note.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=note.parent, delete=False) as partial:
-                json.dump([name, value], partial)
-            os.replace(partial.name, note)
+            with tempfile.TemporaryDirectory(dir=note.parent) as own:
+                partial = Path(own, note.name)
+                partial.write_text(json.dumps([name, value]), encoding="utf-8")
+                os.replace(partial, note)
     return value
 
 

@@ -1,6 +1,6 @@
 """The tables `extrema_blocks`, what happens in each block and after it, and `peaks`, what happens at the extrema."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -132,7 +132,7 @@ ANSWERED = {  # metric and view -> as a sentence names it
 
 
 def peaks_table(
-    extrema: pl.DataFrame, blocks: pl.DataFrame, models: Sequence[str], metrics: Sequence[str], words: str
+    extrema: pl.DataFrame, blocks: pl.DataFrame, models: Sequence[str], cells: Container[tuple[str, str]], words: str
 ) -> pl.DataFrame:
     """What the peaks and troughs of the originals are, in words: `PEAKS_SCHEMA`, a row for each model.
 
@@ -140,18 +140,18 @@ def peaks_table(
         extrema: the table `extrema`.
         blocks: the table `extrema_blocks`.
         models: names of the models, in the order of the rows.
-        metrics: names of the metrics whose extrema were looked for.
+        cells: metrics and views whose extrema were looked for.
         words: the template of an answer.
     """
     rows = []
     for model in models:
         of_model, there = (table.filter(model=model, variant=ORIGINAL) for table in (extrema, blocks))
-        cells = [
-            (name, *_of_metric(of_model.filter(metric=metric, view=view), there))
-            for (metric, view), name in ANSWERED.items()
-            if metric in metrics
+        answered = [
+            (name, *_of_metric(of_model.filter(metric=cell[0], view=cell[1]), there))
+            for cell, name in ANSWERED.items()
+            if cell in cells
         ]
-        rows.append((model, write(words, metrics=cells)))
+        rows.append((model, write(words, metrics=answered)))
     return pl.DataFrame(rows, schema=PEAKS_SCHEMA, orient="row")
 
 

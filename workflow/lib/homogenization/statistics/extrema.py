@@ -214,4 +214,5 @@ def tabulate(
     """
     extrema = extrema_table(metrics, names, prominence, window, Resampling(**resampling))
     blocks = blocks_table(metrics, **further)
-    return extrema, blocks, peaks_table(extrema, blocks, models, names, words)
+    cells = metrics.filter(pl.col("metric").is_in(names)).select("metric", "view").unique().rows()
+    return extrema, blocks, peaks_table(extrema, blocks, models, cells, words)

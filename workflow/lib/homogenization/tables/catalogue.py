@@ -216,7 +216,9 @@ _ENTRIES = (
         inputs=lambda study: {
             "variants": over_variants("variants", study.variants, study),
             "weights": [
-                file for name, model in study.models.items() for file in model.weights.files(study.results, name)
+                file
+                for name, model in sorted(study.models.items())
+                for file in model.weights.files(study.results, name)
             ],
         },
         params=lambda study: {

@@ -118,7 +118,10 @@ def _problem(own: pl.DataFrame) -> str | None:
         return f"fewer than {FEWEST} rated sentences"
     if min(n_sound, n - n_sound) < FEWEST_OF_EACH:
         return f"fewer than {FEWEST_OF_EACH} are sound, or are not"
-    return f"fewer than {FEWEST_REVIEWS} reviews" if own["review_id"].n_unique() < FEWEST_REVIEWS else None
+    if own["review_id"].n_unique() < FEWEST_REVIEWS:
+        return f"fewer than {FEWEST_REVIEWS} reviews"
+    reviews = own.group_by("sound").agg(pl.col("review_id").n_unique())["review_id"]
+    return "all that are sound, or are not, are of one review" if reviews.min() < 2 else None
 
 
 def _p_sound(own: pl.DataFrame, seed: int) -> list[float] | None:

@@ -2,6 +2,7 @@
 
 from homogenization.claims.evidence import Evidence, Found, selected
 from homogenization.claims.terms import SINCE, Claim, UnavailableError
+from homogenization.statistics.depth import CHANGES
 
 
 def in_words(claim: Claim) -> str:
@@ -16,7 +17,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         UnavailableError: the metric has no value at one of the two layers, or they are the same.
     """
     layer, where = SINCE[claim["since"]]
-    row = evidence.change_of(claim, model, ("net_change", "net_change_after_first")[layer])
+    row = evidence.change_of(claim, model, CHANGES[layer])
     if not row["n_reviews"]:
         raise UnavailableError(f"{claim['metric']} has no value {where} and at another layer, the output")
     return selected(claim, row)
