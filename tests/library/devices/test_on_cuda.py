@@ -315,7 +315,7 @@ STAGES = {
         lambda points: {
             **checked(points),
             ("measures.blocks:check_sums.take", "copy"): BLOCKS * points,
-            ("states.writer:refuse_overflow", "copy"): BLOCKS * points,
+            ("states.overflow:refuse_overflow", "copy"): BLOCKS * points,
             ("measures.device_tokens:on_device", "copy"): BLOCKS * points,
             # where the mean is long beside the shortest token, of each of two texts
             ("measures.device_tokens:_without_tokens", "copy"): 2 * BLOCKS * points,
@@ -326,7 +326,7 @@ STAGES = {
         lambda points: {
             **checked(points),
             ("states.reading:Reading.stream.run_pack", "copy"): 2,  # attention received, in each walk
-            ("states.writer:refuse_overflow", "copy"): 2 * (BLOCKS + 2),
+            ("states.overflow:refuse_overflow", "copy"): 2 * (BLOCKS + 2),
             ("states.held:HeldStates.add", "copy"): BLOCKS + 2,
             # here the mean is long beside the shortest token, and products of the tokens as they are follow, one by one
             ("measures.device_tokens:on_device", "copy"): BLOCKS + 2,

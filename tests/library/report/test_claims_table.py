@@ -58,7 +58,7 @@ def browser(running, file):
     return running
 
 
-def tested_claims(made) -> pl.DataFrame:
+def judged_claims(made) -> pl.DataFrame:
     return made.tables["claims"].filter(pl.col("verdict") != "not tested")
 
 
@@ -101,7 +101,7 @@ def test_a_row_has_the_numbers_of_its_claim(browser, made):
             str(row["n_reviews"]),
             row["fragile"],
         )
-        for row in tested_claims(made).iter_rows(named=True)
+        for row in judged_claims(made).iter_rows(named=True)
     )
     found = []
     for statement, _, layers, model, verdict, checks, share, estimate, n in cells(browser):
@@ -157,7 +157,7 @@ def test_a_column_filters_by_keyboard(browser, column):
 
 def test_numbers_sort_as_numbers(browser, made):
     """From the least alike to the most; what is about something else by its sign."""
-    sized = tested_claims(made).filter(pl.col("relative_effect").is_finite())
+    sized = judged_claims(made).filter(pl.col("relative_effect").is_finite())
     rows = sorted(
         sized.to_dicts(),
         key=lambda row: row["relative_effect"] * (describe_metric(row["metric"]).homogenization or 1),
@@ -186,7 +186,7 @@ def test_what_is_not_tested_is_folded_with_its_reasons(browser, made):
     untested = made.tables["claims"].filter(verdict="not tested")
     statements, reasons = set(untested["statement"]), set(untested["reason"])
     assert statements
-    assert not {row[0] for row in cells(browser)} & (statements - set(tested_claims(made)["statement"]))
+    assert not {row[0] for row in cells(browser)} & (statements - set(judged_claims(made)["statement"]))
     summary = browser.find_element(By.CSS_SELECTOR, "section summary")
     section = browser.find_element(By.TAG_NAME, "section")
     assert not any(reason in section.text for reason in reasons)

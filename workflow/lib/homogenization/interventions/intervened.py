@@ -33,7 +33,7 @@ from homogenization.measures.reviews import Inline, with_origin
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
 from homogenization.states.network import PackedModel, run_packs
-from homogenization.states.writer import NOT_FINITE
+from homogenization.states.overflow import NOT_FINITE
 
 _WAITING = 2  # runs whose numbers are not all there yet: each keeps the states of its pack in main memory
 

@@ -20,9 +20,9 @@ from homogenization.metrics.gram import Tridiagonal
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.columns import columns
 from homogenization.states.network import run_packed
+from homogenization.states.overflow import refuse_overflow
 from homogenization.states.reading import Reading
 from homogenization.states.stream import Block
-from homogenization.states.writer import refuse_overflow
 
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
 TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST, "centred", "centred_without_first")

@@ -7,10 +7,10 @@ import torch
 
 from homogenization.models.dtypes import torch_dtype
 from homogenization.names.points import ALL_TOKENS, FINAL_NORM, layer_name
+from homogenization.states.overflow import refuse_overflow
 from homogenization.states.reading import Reading
 from homogenization.states.sample import chosen
 from homogenization.states.stream import Block, Consumer, TokenStates
-from homogenization.states.writer import refuse_overflow
 
 
 class HeldStates(TokenStates):
