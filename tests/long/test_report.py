@@ -34,11 +34,14 @@ def displayed(browser, xpath: str):
 
 def click(browser, xpath: str, index: int = 0) -> None:
     """Click what is displayed at `xpath`, as soon as it is there and rests: a page that loads moves its entries."""
+    before = None
     for _ in range(100):
         found = displayed(browser, xpath)
-        if len(found) > index:
+        place = found[index].rect if len(found) > index else None
+        if place is not None and place == before:
             with suppress(ElementClickInterceptedException):
                 return found[index].click()
+        before = place
         time.sleep(0.05)
     raise AssertionError(f"nothing to click at {xpath}")
 

@@ -86,7 +86,7 @@ def test_an_edit_of_code_asks_again_those_who_run_it(project):
     assert project.planned("variants") == Counter({"rewrite_sentences_with_llm": JOBS, "variants": 1})
     project.edit(f"{library}/variants/by_sentence.py", "FEWEST_OTHERS = 5", "FEWEST_OTHERS = 4")
 
-    project.edit(f"{library}/writers/local.py", '"*.json", "*.jinja"', '"*.jinja", "*.json"')
+    project.edit(f"{library}/writers/local.py", "_STEP = 8", "_STEP = 9")
     assert project.planned("variants") == ALL
 
 
