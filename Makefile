@@ -21,11 +21,12 @@ test test-long: export CUDA_VISIBLE_DEVICES := -1
 test: $(VENV)/.dev
 	@$(PYTEST) tests/library tests/workflow
 
-# faults, reruns, cache, Slurm, browser, real models, and the library's properties on more examples; its numbers with the
-# kernels of other processors
+# faults, reruns, cache, Slurm, browser, real models, and the library's properties on more examples; numbers also
+# with the kernels of a processor that has AVX2 and no more
 test-long: $(VENV)/.dev
 	@$(PYTEST) --reuse-run --verbose --hypothesis-profile thorough -m "long or hypothesis" tests/long tests/library
-	@$(BIN)/python tests/processors.py $(PYTEST)
+	@OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 \
+	  $(PYTEST) --quiet tests/library/metrics tests/library/measures tests/library/states tests/library/statistics
 
 # the stages of the library, where there is a GPU
 test-gpu: $(VENV)/.dev

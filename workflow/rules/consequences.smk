@@ -34,7 +34,7 @@ if STUDY.consequences:
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
-            code=code("read_in_conditions", "consequences.shard"),
+            code=code("read_in_conditions", *MEASURED_BY, "metrics", "interventions", "consequences"),
             module="consequences.shard",
             model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             text=lambda wildcards: wildcards.text,
@@ -65,7 +65,7 @@ if STUDY.consequences:
             mem_mb=per_attempt(8000),
             runtime=per_attempt(240),
         params:
-            code=code("tabulate", "consequences.probing"),
+            code=code("tabulate", "corpus", "interventions.schemas", "consequences"),
             module="consequences.probing",
             model=lambda wildcards: wildcards.model,
             texts=STUDY.reading.texts,

@@ -19,7 +19,7 @@ rule download_corpus:
     params:
         # Snakemake takes braces in a text for wildcards
         **{name: lambda wildcards, value=value: value for name, value in SOURCE.items()},
-        code=code("download_corpus"),
+        code=code("download_corpus", "corpus"),
     script:
         "../scripts/download_corpus.py"
 
@@ -46,7 +46,7 @@ rule clean_corpus:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("clean_corpus"),
+        code=code("clean_corpus", "corpus"),
     script:
         "../scripts/clean_corpus.py"
 
@@ -65,7 +65,7 @@ rule keep_columns:
     params:
         **{name: lambda wildcards, value=value: value for name, value in SOURCE.items()},
         keep=lambda wildcards: STUDY.corpus.keep_columns,
-        code=code("keep_columns"),
+        code=code("keep_columns", "corpus"),
     script:
         "../scripts/keep_columns.py"
 
@@ -82,7 +82,7 @@ rule sample_corpus:
         "../../envs/homogenization.yaml"
     params:
         **STUDY.corpus.params("min_words", "max_words"),
-        code=code("sample_corpus"),
+        code=code("sample_corpus", "corpus"),
         seed=STUDY.seed,
         start=lambda wildcards: STUDY.ranks(wildcards.shard)[0],
         stop=lambda wildcards: STUDY.ranks(wildcards.shard)[1],

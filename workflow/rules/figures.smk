@@ -2,6 +2,7 @@
 from homogenization.config.presentation import drawn_files, parameters
 from homogenization.figures.catalogue import drawn_figures
 
+DRAWN_BY = (*TABULATED_BY, "interventions.conditions", *FURTHER["claims"], "figures")
 FIGURES = [f"<results>/figures/{file}" for figure in drawn_figures(STUDY) for file, _ in drawn_files(STUDY, figure)]
 
 
@@ -24,7 +25,7 @@ for figure in drawn_figures(STUDY):
             "../../envs/homogenization.yaml"
         params:
             **parameters(STUDY, figure),
-            code=code("plot", f"figures.{figure.module}"),
+            code=code("plot", *DRAWN_BY),
             module=f"figures.{figure.module}",
             figure=figure.name,
         script:

@@ -34,7 +34,7 @@ if STUDY.intervention_jobs:
         params:
             **STUDY.interventions.params("metrics", "slopes"),
             **READ_PARAMS,
-            code=code("read_in_conditions", "interventions.shard"),
+            code=code("read_in_conditions", *MEASURED_BY, "metrics", "interventions"),
             module="interventions.shard",
             n_reviews=lambda wildcards: STUDY.n_read(wildcards.shard, STUDY.interventions),
             conditions=[condition.fields for condition in STUDY.interventions.conditions],

@@ -4,6 +4,9 @@
 
 from homogenization.measures.catalogue import made_measures, taken_of
 
+# a new metric is computed of what is measured, and measures nothing again
+MEASURED_BY = (*READ_BY, "measures", "metrics.cosines", "metrics.gram", "metrics.registry")
+
 for measure in [] if IN_PASS else made_measures(STUDY):
 
     rule:
@@ -22,7 +25,7 @@ for measure in [] if IN_PASS else made_measures(STUDY):
             **({"runtime": per_attempt(measure.minutes)} if measure.minutes else {}),
         params:
             **measure.params(STUDY),
-            code=code("measure", f"measures.{measure.name}"),
+            code=code("measure", *MEASURED_BY),
             module=f"measures.{measure.name}",
         script:
             "../scripts/measure.py"
@@ -54,7 +57,7 @@ if IN_PASS:
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
             **READ_PARAMS,
-            code=code("measure_states", *(f"measures.{measure.name}" for measure in made_measures(STUDY))),
+            code=code("measure_states", *MEASURED_BY),
             storage=STUDY.states.params("dtype", "layers", "record_attention"),
             measures=lambda wildcards: taken_of(STUDY, wildcards.variant),
             sample=[STUDY.states.sample_tokens, STUDY.seed, STUDY.states.chunk_tokens],
@@ -79,6 +82,6 @@ if STUDY.component_jobs:
             **EXTRACTION,
         params:
             **READ_PARAMS,
-            code=code("extract_components"),
+            code=code("extract_components", *MEASURED_BY),
         script:
             "../scripts/extract_components.py"

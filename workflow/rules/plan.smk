@@ -14,7 +14,7 @@ rule count_tokens:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("count_tokens"),
+        code=code("count_tokens", *READ_BY, "plan"),
         # a trained model has the tokenizer and the network of its start
         model=lambda wildcards: model_of(wildcards).params("bos", "max_tokens", "long_texts")
         | {"weights": model_of(wildcards).weights.start.params()},
@@ -93,7 +93,7 @@ if STUDY.pilot:
                     "../../envs/homogenization.yaml"
                 params:
                     **measure.params(STUDY),
-                    code=code("measure", f"measures.{measure.name}"),
+                    code=code("measure", *MEASURED_BY),
                     module=f"measures.{measure.name}",
                 script:
                     "../scripts/measure.py"
@@ -144,7 +144,7 @@ rule plan_extraction:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("plan_extraction"),
+        code=code("plan_extraction", *READ_BY, "plan"),
         models=[
             {"name": name, "gpus": ask.gpus(model), **model.params("dtype", "device", "token_budget")}
             for name, model in STUDY.models.items()

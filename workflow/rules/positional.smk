@@ -18,6 +18,6 @@ if STUDY.positional_jobs:
             **EXTRACTION,
         params:
             **READ_PARAMS,
-            code=code("extract_positional"),
+            code=code("extract_positional", *MEASURED_BY),
         script:
             "../scripts/extract_positional.py"

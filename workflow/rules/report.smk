@@ -31,7 +31,7 @@ rule make_report:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("make_report"),
+        code=code("make_report", "reading"),
         # with what captions read, and paths as they are, not as the configuration spells them
         config=config
         | {
@@ -61,7 +61,7 @@ rule make_first_page:
         **first_page_parameters(STUDY),
         template=template("pages/first_page.jinja"),
         words=template("answers/models.jinja"),
-        code=code("make_page", "report.first_page"),
+        code=code("make_page", *DRAWN_BY, "report"),
         module="report.first_page",
     script:
         "../scripts/make_page.py"
@@ -86,7 +86,7 @@ rule make_claims_table:
         **claims_page_parameters(STUDY),
         template=template("pages/claims_table.jinja"),
         row_template=template("pages/claim.jinja"),
-        code=code("make_page", "report.claims_table"),
+        code=code("make_page", *DRAWN_BY, "report"),
         module="report.claims_table",
     script:
         "../scripts/make_page.py"
@@ -112,7 +112,7 @@ rule make_curves:
         # Snakemake takes braces in a text for wildcards
         **{name: lambda wildcards, value=value: value for name, value in curves_page_parameters(STUDY).items()},
         template=template("pages/curves.jinja"),
-        code=code("make_page", "report.curves"),
+        code=code("make_page", *DRAWN_BY, "report"),
         module="report.curves",
     script:
         "../scripts/make_page.py"
@@ -148,7 +148,7 @@ if STUDY.examples:
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
-            code=code("read_examples"),
+            code=code("read_examples", *MEASURED_BY, "tables", "report"),
             model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             variants=sorted(STUDY.example_variants),
             reviews=STUDY.examples.reviews,
@@ -180,7 +180,7 @@ if STUDY.examples:
         params:
             shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
             template=template("pages/texts.jinja"),
-            code=code("make_page", "report.text_page"),
+            code=code("make_page", *DRAWN_BY, "report"),
             module="report.text_page",
         script:
             "../scripts/make_page.py"

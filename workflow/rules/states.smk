@@ -8,6 +8,7 @@ READ_FILES = {
     "original": "<results>/corpus/{shard}.parquet",
     "weights": weights_of,
 }
+READ_BY = ("corpus", "models", "states")
 READ_PARAMS = {
     # the key of the between-workflow cache holds parameters, not wildcards
     "model": lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
@@ -39,7 +40,7 @@ rule build_random_model:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("build_random_model"),
+        code=code("build_random_model", "models"),
         random=lambda wildcards: STUDY.random_sources[wildcards.model].params()["random"],
         seed=lambda wildcards: STUDY.random_sources[wildcards.model].seed,
         vocab_size=lambda wildcards: STUDY.random_sources[wildcards.model].vocab_size,
@@ -65,7 +66,7 @@ for number, (carried, source) in enumerate(STUDY.carried.items(), 1):
         conda:
             "../../envs/homogenization.yaml"
         params:
-            code=code("carry_weights"),
+            code=code("carry_weights", "models"),
             weights=source.params(),
         script:
             "../scripts/carry_weights.py"
@@ -88,7 +89,7 @@ rule convert_gguf:
         mem_mb=per_attempt(lambda wildcards: ask.conversion_memory(*STUDY.gguf_sources[wildcards.gguf])),
         runtime=per_attempt(lambda wildcards: ask.conversion_runtime(*STUDY.gguf_sources[wildcards.gguf])),
     params:
-        code=code("convert_gguf"),
+        code=code("convert_gguf", "models"),
         weights=lambda wildcards: STUDY.gguf_sources[wildcards.gguf][0].params(),
     script:
         "../scripts/convert_gguf.py"
@@ -114,7 +115,7 @@ if not IN_PASS:
             **EXTRACTION,
         params:
             **READ_PARAMS,
-            code=code("extract_states"),
+            code=code("extract_states", *READ_BY),
             storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
         script:
             "../scripts/extract_states.py"
@@ -130,7 +131,7 @@ if not IN_PASS:
         conda:
             "../../envs/homogenization.yaml"
         params:
-            code=code("sample_states"),
+            code=code("sample_states", *READ_BY),
             sample_tokens=STUDY.states.sample_tokens,
             seed=STUDY.seed,
         script:

@@ -7,6 +7,12 @@ TABLES = made_tables(STUDY)
 PLACED = STUDY.model_copy(update={"results": RESULTS})
 
 
+# tables are made again where any of it is edited, most of them in a second or two
+TABULATED_BY = (*MEASURED_BY, "variants", "metrics", "interventions.patterns", "interventions.schemas")
+TABULATED_BY += ("consequences.schemas", "tables")
+FURTHER = {"tables": (), "statistics": ("statistics",), "claims": ("statistics", "claims")}
+
+
 def read_by(made):
     """The files that a rule of the catalogue reads, by name."""
     files = made.files_read(STUDY, TABLES)
@@ -32,7 +38,7 @@ for made in TABLES:
         params:
             **made.params(PLACED),
             **({"words": template(f"answers/{made.words}.jinja")} if made.words else {}),
-            code=code("tabulate", made.module, *made.imports(STUDY)),
+            code=code("tabulate", *TABULATED_BY, *FURTHER[made.package]),
             module=made.module,
         script:
             "../scripts/tabulate.py"

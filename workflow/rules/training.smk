@@ -28,7 +28,7 @@ rule train_model:
         runtime=per_attempt(lambda wildcards: ask.training_runtime(model_of(wildcards))),
         gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
     params:
-        code=code("train_model"),
+        code=code("train_model", "corpus", "models", "training", "metrics.cosines", "metrics.differentiable", "metrics.gram"),
         entry=lambda wildcards: model_of(wildcards).params("device", "bos")
         | {"weights": model_of(wildcards).weights.start.params()},
         options=lambda wildcards: model_of(wildcards).weights.options.params(),

@@ -27,7 +27,7 @@ rule parse_reviews:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("parse_reviews"),
+        code=code("parse_reviews", "corpus", "variants"),
         parser=STUDY.parser.params(),
     script:
         "../scripts/parse_reviews.py"
@@ -53,7 +53,7 @@ if STUDY.keyphrases.scorer == "llm":
             gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
         params:
             # the key of the between-workflow cache holds parameters, not wildcards
-            code=lambda wildcards: code("extract_keyphrases_with_llm", writer_of(wildcards).module),
+            code=code("extract_keyphrases_with_llm", "corpus", "models", "variants", "writers"),
             shard=lambda wildcards: wildcards.shard,
             module=lambda wildcards: writer_of(wildcards).module,
             writer=lambda wildcards: writer_of(wildcards).params(),
@@ -78,7 +78,7 @@ else:
         conda:
             "../../envs/homogenization.yaml"
         params:
-            code=code("count_document_frequencies"),
+            code=code("count_document_frequencies", "corpus", "variants"),
             min_document_frequency=STUDY.keyphrases.min_document_frequency,
         script:
             "../scripts/count_document_frequencies.py"
@@ -97,7 +97,7 @@ else:
         conda:
             "../../envs/homogenization.yaml"
         params:
-            code=code("extract_keyphrases"),
+            code=code("extract_keyphrases", "corpus", "models", "variants"),
             scorer=STUDY.keyphrases.scorer,
             max_phrases=STUDY.keyphrases.max_phrases,
             ngram_range=list(STUDY.keyphrases.ngram_range),
@@ -121,7 +121,7 @@ rule rewrite_reviews:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("rewrite_reviews"),
+        code=code("rewrite_reviews", "corpus", "variants"),
         chosen=lambda wildcards: STUDY.variants[wildcards.variant].params(),
         gate=lambda wildcards: STUDY.gate(wildcards.variant),
         seed=STUDY.seed,
@@ -165,9 +165,7 @@ if STUDY.written:
                 ask.gpus(STUDY.similarity) if wildcards.variant in [*JUDGED, *RANKED] else 0,
             ),
         params:
-            code=lambda wildcards: code(
-                "rewrite_with_llm", writer_of(wildcards).module, STUDY.variants[wildcards.variant].module
-            ),
+            code=code("rewrite_with_llm", "corpus", "models", "variants", "writers"),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
             module=lambda wildcards: writer_of(wildcards).module,
@@ -219,7 +217,7 @@ rule score_similarity:
     resources:
         gpu=ask.gpus(STUDY.similarity),
     params:
-        code=code("score_similarity"),
+        code=code("score_similarity", "corpus", "models", "variants"),
         encoder=ENCODER,
         seed=STUDY.seed,
     script:
@@ -261,7 +259,7 @@ if STUDY.fluency:
             * ask.extraction_runtime(STUDY.fluency, STUDY.corpus.shard_size * len(input.variants)),
             gpu=ask.gpus(STUDY.fluency),
         params:
-            code=code("score_fluency"),
+            code=code("score_fluency", "corpus", "models", "variants"),
             reader=READER,
         script:
             "../scripts/score_fluency.py"
@@ -295,7 +293,7 @@ rule write_audit_sheet:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("write_audit_sheet"),
+        code=code("write_audit_sheet", "corpus", "variants", "figures", "report"),
         template=template("pages/audit.jinja"),
         n_passages=STUDY.audit.passages,
         seed=STUDY.seed,

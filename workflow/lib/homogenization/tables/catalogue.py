@@ -65,7 +65,6 @@ class Tables:
         minutes: run time of an attempt; None: that of the profile.
         when: test whether a study (`config.study.Study`) makes the tables.
         rule: name of the rule; "" for `tabulate_X` of a module `tables.X`.
-        imports: modules that `module` imports by name for a study; their code is part of what the rule does.
         words: name of the template in workflow/report/answers that `tabulate` gets; "" if the tables hold no sentences.
     """
 
@@ -78,7 +77,6 @@ class Tables:
     minutes: int | None = None
     when: Callable[[Any], Any] = lambda study: True
     rule: str = ""
-    imports: Callable[[Any], Iterable[str]] = lambda study: ()
     words: str = ""
 
     def __post_init__(self) -> None:
@@ -90,6 +88,11 @@ class Tables:
     def name(self) -> str:
         """Name of the rule."""
         return self.rule or self.module.replace("tables.", "tabulate_")
+
+    @property
+    def package(self) -> str:
+        """The package of the module."""
+        return self.module.split(".")[0]
 
     @property
     def does(self) -> str:
@@ -512,7 +515,6 @@ _ENTRIES = (
         memory_mb=_by_readings(4000),
         minutes=120,
         when=lambda study: study.judged_claims,
-        imports=lambda study: sorted({f"claims.statistics.{claim['statistic']}" for claim in study.judged_claims}),
     ),
 )
 TABLES = {tables.name: tables for tables in _ENTRIES}
