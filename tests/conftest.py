@@ -85,7 +85,6 @@ SMALL = {
     "positional": {"variants": ["original", "front"]},
     "consequences": {
         "n_reviews": 6,
-        "perturbations": ["typo"],
         "probes": {"folds": 2, "permutations": 1},
     },
     "examples": {},

@@ -38,8 +38,8 @@ EFFECTS = {"test_interventions": 1, "explain_slopes": 1, "describe_causes": 1}
 INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
 HARM = {"test_consequences": 1}
 CONSEQUENCES = {"tabulate_consequences": 1, **HARM}
-# originals, a variant and a perturbed text of the first shard
-READ = {"read_consequences": 3, "probe_states": 1}
+# originals and a variant of the first shard
+READ = {"read_consequences": 2, "probe_states": 1}
 # everything that depends on which reviews are accepted
 TABULATION = {
     "tabulate_similarity": 1,

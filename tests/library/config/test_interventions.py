@@ -108,33 +108,25 @@ def test_a_reader_without_its_head_is_refused_before_anything_runs():
         study_of(consequences={"n_reviews": 10}, models={"untied": untied}, interventions=None)
 
 
-def test_conditions_need_interventions_and_names_of_perturbed_texts_are_theirs():
+def test_conditions_need_interventions():
     with pytest.raises(HomogenizationError, match="there is no section 'interventions'"):
         study_of(consequences={"conditions": ["steering:first:0.2:all"]}, interventions=None)
-    variants = {**SMALL["variants"], "typo": SMALL["variants"]["front"] | {"position": "end"}}
-    with pytest.raises(HomogenizationError, match=r"the variants \['typo'\] bear names of perturbed texts"):
-        study_of(consequences={}, variants=variants)
-    unperturbed = study_of(consequences={"perturbations": []}, variants=variants)
-    assert unperturbed.reading.texts == ["original", "front", "typo"]
 
 
-def test_originals_and_perturbed_texts_are_read_in_all_conditions_and_variants_untouched():
+def test_originals_are_read_in_all_conditions_and_variants_untouched():
     reading = study_of(consequences={"n_reviews": 10}).reading
-    assert reading.texts == ["original", "front", "typo", "deleted_word"]
+    assert reading.variants == ["original", "front"]
     assert reading.shards == ["000", "001"]
     assert [reading.study.n_read(shard, reading.study.consequences) for shard in reading.shards] == [6, 4]
-    assert len(reading.conditions("tiny", "typo")) == 4
+    assert len(reading.conditions("tiny", "original")) == 4
     assert [one[0] for one in reading.conditions("tiny", "front")] == ["untouched"]
     assert reading.n_passes("tiny", "original", "001") == 16
     costs = reading.planned_jobs("tiny")
     assert costs[:3] == [["original", "000", 6, 4], ["original", "001", 4, 4], ["front", "000", 6, 1]]
-    assert costs[4] == ["original", "000", 6, 4]  # the typo
-    assert (len(reading.metrics("front")), reading.metrics("typo")) == (2, [])
     chosen = study_of(
         consequences={"n_reviews": 10, "conditions": ["masked:first"], "intervened": ["original", "front"]}
     ).reading
     assert [one[:2] for one in chosen.conditions("tiny", "front")] == [["untouched", None], ["masked", "first"]]
-    assert len(chosen.conditions("tiny", "typo")) == 1
 
 
 def test_without_labels_or_interventions_there_is_less():

@@ -1,4 +1,4 @@
-"""The job of a text and shard: pooled states, numbers and metrics of a tiny model, as other code computes them."""
+"""The job of a variant and shard: pooled states, numbers and metrics of a tiny model, as other code computes them."""
 
 import numpy as np
 import polars as pl
@@ -6,7 +6,6 @@ import pytest
 import torch
 import transformers
 
-from homogenization.consequences.perturbations import perturb
 from homogenization.consequences.schemas import POOLED_STATES_SCHEMA, TEXTS_SCHEMA
 from homogenization.interventions.conditions import conditions_of
 from homogenization.interventions.readings import pooled
@@ -28,23 +27,21 @@ NAMES = ["a", "b", "c"]
 
 @pytest.fixture
 def job(tmp_path):
-    """Runs the script for a text of three reviews; returns its tables metrics, texts and states."""
+    """Runs the script for three reviews; returns its tables metrics, texts and states."""
     reviews = pl.DataFrame({"review_id": NAMES, "text": EMBEDDED[:3], "rank": [0, 1, 2]})
     write_table(reviews, tmp_path / "original.parquet")
     entries = {}
 
-    def run(text="original", conditions=CONDITIONS, model="llama", code="1", metrics=METRICS):
+    def run(conditions=CONDITIONS, model="llama", code="1"):
         entry = entries.setdefault(model, saved(tmp_path / model, model, model != "bert"))
-        inputs = {"original": str(tmp_path / "original.parquet"), "variant": []}
-        if text == "original":
-            inputs["variant"] = inputs["original"]
-        outputs = {name: str(tmp_path / f"{model}.{text}.{name}.parquet") for name in ("metrics", "texts", "states")}
-        params = {"model": {"name": model, "token_budget": 2048, "max_tokens": None, **entry}, "text": text}
+        inputs = dict.fromkeys(("original", "variant"), str(tmp_path / "original.parquet"))
+        outputs = {name: str(tmp_path / f"{model}.{name}.parquet") for name in ("metrics", "texts", "states")}
+        params = {"model": {"name": model, "token_budget": 2048, "max_tokens": None, **entry}, "variant": "original"}
         params |= {
             "shard": "000",
             "n_reviews": 3,
             "conditions": conditions,
-            "metrics": metrics,
+            "metrics": METRICS,
             "seed": 0,
             "module": "consequences.shard",
         }
@@ -83,18 +80,6 @@ def test_pooled_states_and_loss_are_those_of_transformers(job):
         loss = torch.nn.functional.cross_entropy(logits[:-1], ids[1:])
         assert row["cross_entropy"] == pytest.approx(float(loss), abs=1e-5)
         assert row["kl"] == 0
-        assert row["type_token_ratio"] == len(set(ids.tolist())) / len(ids)
-
-
-def test_a_perturbed_text_is_read_without_metrics_and_moves_its_states(job):
-    _, _, original = job()
-    metrics, texts, states = job("typo", metrics=[])
-    assert metrics.is_empty()
-    assert texts["variant"].unique().to_list() == ["typo"]
-    layers, _, _ = hidden_states(job.folder / "llama", perturb(EMBEDDED[1], "typo", 0, "b"))
-    own = states.filter(condition="untouched", review_id="b").sort("layer")
-    np.testing.assert_allclose(np.stack(own["state"].to_list()), layers[:, 1:].mean(axis=1), atol=2e-6)
-    assert not states.equals(original)
 
 
 def test_a_new_condition_computes_itself_and_leaves_the_other_rows(job, monkeypatch):

@@ -131,7 +131,7 @@ HARMED = [  # kind, pattern, strength, placebo, reviews whose sink moved
 def harm_table():
     """The second model predicts no next token."""
     columns = ("kind", "pattern", "strength", "placebo", "n_sink_moved")
-    told = {"blocks": "all", "perturbation": "typo", "n_reviews": READ}
+    told = {"blocks": "all", "n_reviews": READ}
     outcomes = list(OUTCOMES_OF_HARM)
     return pl.concat(
         example_table(
@@ -157,7 +157,7 @@ def by_depth(file, quantities=(None,)):
         kind="untouched",
         blocks="all",
         strength=None,
-        variant=["original", "front", "typo"],
+        variant=["original", "front"],
         minus=[None, "original"],
         n_reviews=READ,
         estimate=lambda row: 0.2 + 0.1 * row["layer"] + len(row["variant"]) / 100 + (row["minus"] is not None),

@@ -208,9 +208,6 @@ EXAMPLES = {
         refusal="no rows for probes",
         absent=None,
     ),
-    "shifts": Example(
-        lambda: by_depth("shifts.parquet"), size=f"n = {READ} reviews", refusal="no rows for texts", absent=None
-    ),
     "training": Example(losses_table, _TRAINED, "3 seeds; 1,800 texts to train on, 100 held out", "arms"),
     "arms": Example(
         over_seeds, _TRAINED | {"views": ["all_tokens"], "label": "cosine"}, "3 seeds", "metric 'cosine_anisotropy'"

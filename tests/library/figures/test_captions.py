@@ -31,7 +31,6 @@ SAID = {
     "training_in_words": ["learnt as much"],
     "predictions": ["unexplained"],
     "metric": ["name stands above"],
-    "consequences": ["nearest to it in likeness"],
     "harm_table": ["n_sink_moved"],
     "balance": ["The title", "±0.3"],
     "curves": ["with the Tab key"],
@@ -94,7 +93,7 @@ def test_the_first_page_is_that_of_the_study(changes, told, untold):
     assert page.count('id="first-page"') == 1
 
 
-@pytest.mark.parametrize("name", ["peaks", "causes", "consequences", "training"])
+@pytest.mark.parametrize("name", ["peaks", "causes", "training"])
 def test_the_first_page_has_what_tables_say_in_words(name, tmp_path):
     """Snakemake shows pictures; a table it only offers for download."""
     path = f"results/tables/{name}.csv"

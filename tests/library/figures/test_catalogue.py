@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("in_project")
 LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "catalogue", "drawing", "grammar", "shown", "style", "view_labels", "words"}
 OF_TABLES = {"acceptance", "audit", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
-OF_TABLES |= {"harm_table", "consequences", "mechanism", "training_in_words", "soundness"}
+OF_TABLES |= {"harm_table", "mechanism", "training_in_words", "soundness"}
 
 
 def study(**changes):
@@ -90,7 +90,7 @@ def test_a_study_with_everything_draws_everything():
         ({"interventions.slopes": None}, {"susceptibility"}),
         ({"interventions.steering": None}, {"dose_response"}),
         ({"interventions.masked": [], "interventions.clipped": None}, {"conditions"}),
-        ({"consequences": None}, {"harm", "probes", "shifts"}),
+        ({"consequences": None}, {"harm", "probes"}),
         ({"consequences.probes": None}, {"probes"}),
         ({"positional": None}, {"positional_heads", "positional_templates", "sinks"}),
         ({"sensitivity": None}, {"sensitivity"}),

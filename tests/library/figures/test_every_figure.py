@@ -22,8 +22,7 @@ LINES = {
     "attention_profile": (0, "end", "relative_position received", "model=alpha variant=end layer=1"),
     "extrema": (0, "curve", "depth mean", "model=alpha variant=original view=raw"),
     "susceptibility": (1, "removed", "block estimate", "model=beta pattern=removed against=untouched view=all_tokens"),
-    "probes": (0, "typo", "depth estimate", "model=alpha variant=typo quantity=log_loss"),
-    "shifts": (0, "typo", "depth estimate", "model=alpha variant=typo"),
+    "probes": (0, "front", "depth estimate", "model=alpha variant=front quantity=log_loss"),
     "training": (0, "held-out", "step held_out_loss", "arm=diverse seed=0"),
 }
 SAMES = {"point": "residual_stream"}  # of tables that have other points, and levels beside differences

@@ -1,11 +1,11 @@
-"""Probes, shifts and harm with planted numbers; claims about them beside their controls."""
+"""Probes and harm with planted numbers; claims about them beside their controls."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 from conftest import ROOT
-from dosed import COSINE, intervened_rows, steering
+from dosed import intervened_rows, steering
 from examples import example_table
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.terms import UnavailableError
@@ -13,13 +13,12 @@ from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
 from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.names.numbers import NO_HEAD
-from homogenization.statistics.consequences import answers_table, harm_table
+from homogenization.statistics.consequences import harm_table
 from homogenization.statistics.doses import Condition
-from homogenization.statistics.pooled_states import probes_table, shifts_table
-from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
+from homogenization.statistics.pooled_states import probes_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
-from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of, words_of
+from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
 
 N = 24
 PLACE = np.linspace(-0.1, 0.1, N)  # of a review among the others
@@ -37,7 +36,7 @@ def readings(**values) -> pl.DataFrame:
         told = STEERING if condition else UNTOUCHED
         for layer in (0, 1):
             names = {"model": "m", "variant": text, "condition": condition, "layer": layer, "depth": float(layer)}
-            numbers = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan) | {"in_scales": 0.0}
+            numbers = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan)
             numbers[column] = level + layer + PLACE
             reviews = [f"r{place:02d}" for place in range(N)]
             parts.append(example_table(schema, **names, **told, review_id=reviews, **numbers))
@@ -71,18 +70,6 @@ def test_probes_are_compared_with_original_control_and_untouched_review_by_revie
     assert np.isnan(found["original", "untouched", None]["p_max_t"])
 
 
-def test_shifts_of_variants_stand_beside_the_mildest_perturbations():
-    values = readings(
-        front=("shift", 0.5), typo=("shift", 0.1), typo__steering=("shift", 0.4), deleted_word=("shift", 0.2)
-    )
-    table = shifts_table(values, NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED)).filter(layer=0)
-    found = {(row["variant"], row["kind"], row["minus"]): row["estimate"] for row in table.iter_rows(named=True)}
-    assert found.pop(("front", "untouched", "typo")) == pytest.approx(0.4)
-    assert found.pop(("front", "untouched", "deleted_word")) == pytest.approx(0.3)
-    assert found.pop(("typo", "steering", "untouched")) == pytest.approx(0.3)
-    assert {minus for _, _, minus in found} == {None}
-
-
 def consequences(sink_moved=False):
     """`first` makes tokens alike and costs twice of what `uniform` costs where tokens are as much alike."""
     n = np.ones(N) + PLACE
@@ -96,16 +83,15 @@ def consequences(sink_moved=False):
         intervened_rows(kl, kl, moved, metric="kl", view="predictions"),
         intervened_rows({zero: 0.6 + PLACE} | dict.fromkeys(kl, 0.7 + PLACE), kl, metric="probe_log_loss", view=POOLED),
         intervened_rows({zero: 0.9 + PLACE}, metric="probe_log_loss", view=POOLED, layers="output"),
-        *(
-            intervened_rows({zero: shift + PLACE}, metric="shift", view=POOLED).with_columns(variant=pl.lit(text))
-            for text, shift in (("typo", 0.1), ("front", 0.4))
+        intervened_rows({zero: 0.4 + PLACE}, metric="probe_log_loss", view=POOLED).with_columns(
+            variant=pl.lit("front")
         ),
     ]
     return pl.concat(parts)
 
 
 def test_harm_has_a_row_for_each_condition_placebos_and_moved_sinks_marked():
-    table = harm_table(consequences(sink_moved=True), ["typo"], CONFIDENCE)
+    table = harm_table(consequences(sink_moved=True), CONFIDENCE)
     assert table.schema == pl.Schema(HARM_SCHEMA)
     first, *uniform = table.iter_rows(named=True)
     assert (first["pattern"], first["placebo"], first["n_sink_moved"], first["n_reviews"]) == ("first", False, 4, N)
@@ -114,8 +100,8 @@ def test_harm_has_a_row_for_each_condition_placebos_and_moved_sinks_marked():
     assert first["cosine_low"] < 0.2 < first["cosine_high"]
     assert first["kl"] == pytest.approx(2.0)
     assert first["probe"] == pytest.approx(0.1)
-    assert np.isnan([first["shift"], first["rank"], first["cross_entropy"]]).all()
-    without = harm_table(consequences().filter(pl.col("metric") != "kl"), [], CONFIDENCE)
+    assert np.isnan([first["rank"], first["cross_entropy"]]).all()
+    without = harm_table(consequences().filter(pl.col("metric") != "kl"), CONFIDENCE)
     assert without["reason"].to_list() == ["the model predicts no next token"] * 3
 
 
@@ -135,17 +121,17 @@ def test_claims_take_the_control_at_equal_strength_kl_and_likeness():
 
 
 def test_claims_on_the_untouched_model_compare_texts_and_layers():
-    assert measured(outcome="shift", variant="front", minus="typo")["estimate"] == pytest.approx(0.3)
+    assert measured(outcome="probe_log_loss", variant="front", minus="original")["estimate"] == pytest.approx(-0.2)
     deeper = measured(outcome="probe_log_loss", layers="output", minus="layers all")
     assert deeper["estimate"] == pytest.approx(0.3)
     with pytest.raises(UnavailableError, match="the model does not read 'edge control'"):
-        measured(outcome="shift", variant="front", minus="edge control")
+        measured(outcome="probe_log_loss", variant="front", minus="edge control")
     encoder = consequences().filter(pl.col("view") != "predictions")
     keys = {"outcome": "kl", "kind": "steering", "pattern": "first", "strength": 0.2, "minus": "uniform"}
     with pytest.raises(UnavailableError, match=NO_HEAD):
         measure(claim_of(consequence=keys, above=0), "m", evidence_of(consequences=encoder))
     with pytest.raises(UnavailableError, match="the study measures no consequences"):
-        measure(claim_of(consequence={"outcome": "kl", "minus": "typo"}, above=0), "m", evidence_of())
+        measure(claim_of(consequence={"outcome": "kl", "minus": "front"}, above=0), "m", evidence_of())
 
 
 def test_the_shipped_claims_are_judged_or_say_why_not():
@@ -154,24 +140,3 @@ def test_the_shipped_claims_are_judged_or_say_why_not():
     assert len(table) == len(claims)
     assert table.filter(verdict="not tested")["reason"].null_count() == 0
     assert table["measured"].str.contains("minus").all()
-
-
-def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
-    harm = harm_table(consequences(), ["typo"], CONFIDENCE)
-    probes = probes_table(
-        readings(original=("log_loss", 0.4)).with_columns(null_log_loss=pl.lit(1.5), correct=pl.lit(0.75)),
-        NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED),
-    )  # fmt: skip
-    shifts = shifts_table(readings(typo=("shift", 0.1)), NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED))
-    nothing, told = pl.DataFrame(schema=PREDICTABILITY_SCHEMA), {"models": ["m"], "words": words_of("consequences")}
-    (answer,) = answers_table(probes, nothing, shifts, harm, **told)["answer"]
-    assert "A probe of pooled states finds the labels: at layer 0, 75 % are right" in answer
-    assert "with permuted labels 1.5 nats" in answer
-    assert "`typo` 10 % and 110 %" in answer
-    assert "3 of 3 conditions make tokens more alike" in answer
-    assert "the one that does so most is `first 0.2` (steering, blocks: all): cosine 0.2 [" in answer
-    few = harm.with_columns(n_reviews=pl.lit(7, dtype=pl.Int64))
-    (of_few,) = answers_table(probes, nothing, shifts, few, **told)["answer"]
-    assert "`first 0.2` (steering, blocks: all) (7 texts): cosine 0.2 [" in of_few
-    assert "The placebo nearest to it in likeness is `uniform 0." in answer
-    assert COSINE not in answer

@@ -13,11 +13,10 @@ from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.names.verdicts import NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from homogenization.statistics.contrasts import Texts, contrast_table
-from homogenization.statistics.pooled_states import probes_table, shifts_table
+from homogenization.statistics.pooled_states import probes_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.balance import balance_table
 from homogenization.tables.comparisons import comparisons_table
-from homogenization.tables.consequences import shifts_of_changed
 from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
 from library.statistics.shared import (
     CONFIDENCE,
@@ -148,7 +147,7 @@ def test_pooled_tokens_are_compared_where_nine_in_ten_texts_differ(n_changed, te
 
 def readings(column, **levels):
     schema = POOLED_READINGS_SCHEMA | {name: DOSES_SCHEMA[name] for name in ("kind", "pattern", "blocks", "strength")}
-    numbers = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan) | {"in_scales": 0.0}
+    numbers = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan)
     told = {"model": "m", "condition": "", "layer": 0, "depth": 0.0, "kind": "untouched", "blocks": "all"}
     reviews = [f"r{number:03d}" for number in range(N_REVIEWS)]
     return pl.concat(
@@ -157,8 +156,8 @@ def readings(column, **levels):
     )
 
 
-def test_probes_and_shifts_are_over_the_texts_that_differ():
-    """A third of the texts changed, and lost .3 nats and moved by .6; the others are the original."""
+def test_probes_are_over_the_texts_that_differ():
+    """A third of the texts changed, and lost .3 nats; the others are the original."""
     changed = np.arange(N_REVIEWS) < 10
     similarity = pl.concat([texts("front", changed), texts("inward", np.arange(N_REVIEWS) < 5)])
     losses = readings("log_loss", original=np.full(30, 0.5), front=0.5 + 0.3 * changed, inward=np.full(30, 0.5))
@@ -167,12 +166,6 @@ def test_probes_and_shifts_are_over_the_texts_that_differ():
     assert found["front", "original"]["estimate"] == pytest.approx(0.3)
     assert [found["front", minus]["n_reviews"] for minus in (None, "original", "inward")] == [30, 10, 10]
     assert found["front", None]["estimate"] == pytest.approx(0.6)  # a level is that of all texts
-    moved = shifts_of_changed(readings("shift", front=0.6 * changed, typo=np.full(30, 0.1)), similarity)
-    shifts = shifts_table(moved, similarity, {}, Resampling(DRAWS, CONFIDENCE, SEED))
-    found = {(row["variant"], row["minus"]): row for row in shifts.iter_rows(named=True)}
-    assert found["front", None]["estimate"] == pytest.approx(0.6)
-    assert found["front", "typo"]["estimate"] == pytest.approx(0.5)
-    assert [found[key]["n_reviews"] for key in (("front", None), ("front", "typo"), ("typo", None))] == [10, 10, 30]
 
 
 def test_balance_is_over_the_texts_that_differ():

@@ -86,7 +86,7 @@ class OfCondition(OverLayers):
     view: Literal[VIEWS] = ALL_TOKENS
     """View of the tokens, as interventions have them."""
     variant: Name = "original"
-    """Text whose values count: a variant or, of a consequence, a perturbed text."""
+    """Variant whose values count."""
     strength: float | None = Field(None, ge=-1, le=1)
     """Share of the attention that is moved, bound of a cap, or signed strength."""
     blocks: str = "all"
@@ -143,7 +143,7 @@ class Consequence(OfCondition):
     """What a text or an intervention costs, averaged over layers, minus that of what it is compared with."""
 
     outcome: Annotated[str, AfterValidator(lambda name: one_of(OUTCOMES)([name])[0])]
-    """`kl`, `cross_entropy`, `probe_log_loss`, `shift`, or how alike tokens are: `cosine_anisotropy`,
+    """`kl`, `cross_entropy`, `probe_log_loss`, or how alike tokens are: `cosine_anisotropy`,
     `normalized_effective_rank`."""
     kind: Literal[KINDS] = UNTOUCHED
     """What is done to attention."""

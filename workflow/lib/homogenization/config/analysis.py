@@ -9,7 +9,6 @@ from homogenization.config.models import OfModels, OfVariants
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.names.consequences import PERTURBATIONS
 from homogenization.run.sections import (
     InputPath,
     Section,
@@ -122,21 +121,18 @@ class Probes(Section):
 
 
 class Consequences(OfModels):
-    """Texts read untouched and under interventions: what homogenization costs predictions, probes and comparisons."""
+    """Texts read untouched and under interventions: what homogenization costs predictions and probes."""
 
     variants: list[str] | None = Field(None, min_length=1)
     """Variants by name, `original` among them; null: all."""
     n_reviews: int = Field(200, ge=2)
     """Reviews: the first of the sample by rank."""
-    perturbations: names_of(PERTURBATIONS) = Field(list(PERTURBATIONS))
-    """Mildest changes of a text, which shifts are compared with: `typo` (two neighbouring letters of a word swapped), \
-`deleted_word`."""
     conditions: list[str] | None = None
     """Conditions of `interventions` by their keys, such as `steering:first:0.1:all`; null: all of them. The untouched \
 model is always there."""
     intervened: list[str] | None = None
-    """Texts that are read in these conditions, `original` among them: variants and perturbations; null: `original` \
-and the perturbations. The others are read by the untouched model alone."""
+    """Variants that are read in these conditions, `original` among them; null: `original` alone. The others are read \
+by the untouched model alone."""
     probes: Probes | None = Probes()
     """Probes of the labels; null: none. Needs labels."""
 

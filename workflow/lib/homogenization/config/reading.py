@@ -7,7 +7,6 @@ from typing import Any
 from homogenization.config.analysis import Consequences, Probes
 from homogenization.config.interventions import Interventions
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
-from homogenization.names.consequences import METRICS
 from homogenization.names.variants import ORIGINAL
 
 
@@ -23,11 +22,9 @@ class Reading:
         return sorted(self.study.consequences.models or self.study.models)
 
     @property
-    def texts(self) -> list[str]:
-        """The original, the other variants, and the perturbed texts."""
-        chosen = self.study.consequences
-        variants = sorted(set(chosen.variants or self.study.variants) - {ORIGINAL})
-        return [ORIGINAL, *variants, *chosen.perturbations]
+    def variants(self) -> list[str]:
+        """The original and the other variants."""
+        return [ORIGINAL, *sorted(set(self.study.consequences.variants or self.study.variants) - {ORIGINAL})]
 
     @property
     def shards(self) -> list[str]:
@@ -36,58 +33,46 @@ class Reading:
 
     @property
     def jobs(self) -> list[tuple[str, str, str]]:
-        """Every model, text and shard."""
-        return [(model, text, shard) for model in self.models for text in self.texts for shard in self.shards]
+        """Every model, variant and shard."""
+        return [(model, name, shard) for model in self.models for name in self.variants for shard in self.shards]
 
-    @property
-    def of_variants(self) -> list[tuple[str, str, str]]:
-        """The jobs of variants, whose tokens are measured."""
-        return [job for job in self.jobs if job[1] in self.study.variants]
-
-    def n_passes(self, model: str, text: str, shard: str) -> int:
+    def n_passes(self, model: str, variant: str, shard: str) -> int:
         """Passes of single reviews in a job; the untouched one is run again where conditions are added."""
-        return self.study.n_read(shard, self.study.consequences) * len(self.conditions(model, text))
+        return self.study.n_read(shard, self.study.consequences) * len(self.conditions(model, variant))
 
     def planned_jobs(self, model: str) -> list[list[Any]]:
-        """Variant whose tokens are counted, shard, reviews and conditions of a model's jobs.
-
-        A perturbed text counts as the original.
-        """
+        """Variant, shard, reviews and conditions of a model's jobs."""
         return [
             [
-                text if text in self.study.variants else ORIGINAL,
+                variant,
                 shard,
                 self.study.n_read(shard, self.study.consequences),
-                len(self.conditions(name, text)),
+                len(self.conditions(model, variant)),
             ]
-            for name, text, shard in self.jobs
+            for name, variant, shard in self.jobs
             if name == model
         ]
 
-    def conditions(self, model: str, text: str) -> list[list[Any]]:
-        """Fields of the conditions in which a model reads a text, the untouched one first."""
-        return [one.fields for one in self._conditions(model, text)]
+    def conditions(self, model: str, variant: str) -> list[list[Any]]:
+        """Fields of the conditions in which a model reads a variant, the untouched one first."""
+        return [one.fields for one in self._conditions(model, variant)]
 
-    def _conditions(self, model: str, text: str) -> list[Condition]:
+    def _conditions(self, model: str, variant: str) -> list[Condition]:
         chosen, changed = self.study.consequences, self.study.interventions
-        intervened = chosen.intervened or [ORIGINAL, *chosen.perturbations]
-        if changed is None or model not in (changed.models or self.study.models) or text not in intervened:
+        intervened = chosen.intervened or [ORIGINAL]
+        if changed is None or model not in (changed.models or self.study.models) or variant not in intervened:
             return [Condition(UNTOUCHED)]
         keys = chosen.conditions
         return [one for one in changed.conditions if keys is None or one.kind == UNTOUCHED or one.key in keys]
 
-    def metrics(self, text: str) -> list[str]:
-        """Metrics of the tokens of a text: none of a perturbed one."""
-        return list(METRICS) if text in self.study.variants else []
-
-    def depth(self, model: str, text: str) -> str | list[str]:
+    def depth(self, model: str, variant: str) -> str | list[str]:
         """The table that says where homogenization is fastest, where a condition needs it."""
-        needed = any(one.blocks == STEEPEST for one in self._conditions(model, text))
+        needed = any(one.blocks == STEEPEST for one in self._conditions(model, variant))
         return f"{self.study.results}/tables/depth.parquet" if needed else []
 
-    def positional(self, model: str, text: str) -> list[str]:
+    def positional(self, model: str, variant: str) -> list[str]:
         """The attention of the originals to positions, where a condition needs it: of all texts, the same template."""
-        needed = any(one.kind == TEMPLATE for one in self._conditions(model, text))
+        needed = any(one.kind == TEMPLATE for one in self._conditions(model, variant))
         folder = f"{self.study.results}/positional/{model}/{ORIGINAL}"
         return [f"{folder}/{shard}.parquet" for shard in self.study.shards] if needed else []
 
@@ -106,10 +91,7 @@ class Reading:
 def problems(chosen: Consequences, interventions: Interventions | None, variants: Sequence[str]) -> list[str]:
     """What does not fit the other sections, in words."""
     flaws = []
-    names = [name for name in chosen.perturbations if name in variants]
-    if names:
-        flaws.append(f"the variants {names} bear names of perturbed texts; rename them, or leave the perturbation out")
-    texts = [*(chosen.variants or variants), *chosen.perturbations]
+    texts = chosen.variants or variants
     unknown = [name for name in chosen.intervened or () if name not in texts]
     if unknown:
         flaws.append(f"intervened: {unknown} are not read; allowed: {', '.join(texts)}")

@@ -1,4 +1,4 @@
-"""What a linear probe finds in pooled states, cross-validated by review, and how far a text moves them."""
+"""What a linear probe finds in pooled states, cross-validated by review."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.names.columns import table_of
-from homogenization.names.consequences import DRAWN
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, read_tables
@@ -21,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 SCHEMAS = (POOLED_READINGS_SCHEMA,)
 _STEPS = 2000  # of the solver
-_READ = ("log_loss", "correct", "null_log_loss", "null_correct", "shift", "in_scales")
+_READ = ("log_loss", "correct", "null_log_loss", "null_correct")
 
 
 class Probed(NamedTuple):
@@ -98,39 +96,6 @@ def cross_validated(
     return probed
 
 
-def distances_of(originals: np.ndarray) -> np.ndarray:
-    """(reviews, reviews) distances of pooled states (reviews, d), NaN from a review to itself and to a missing one."""
-    distances = cdist(originals, originals)
-    np.fill_diagonal(distances, np.nan)
-    return distances
-
-
-def shifts(originals: np.ndarray, texts: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """How far texts are from their originals, and what each review takes from all shifts by being in their scales.
-
-    The shift of review i is s_i = a_i / m_i, the distance of the text from its original over its scale, the mean
-    distance m_i of that original from the others. Review j is one of these others: to first order, it takes the mean
-    over i of (s_i / m_i) (d_ij - m_i) from the mean shift.
-
-    Args:
-        originals: (reviews, d) pooled states.
-        texts: (reviews, d) of a text of each; NaN where a review lacks it.
-        distances: as `distances_of` gives them.
-
-    Returns:
-        (2, reviews): shift, and what the review takes; NaN where it lacks the text, or there is no other original.
-    """
-    apart = np.linalg.norm(texts - originals, axis=1)
-    n_others = (~np.isnan(distances)).sum(axis=1)
-    scales = np.nansum(distances, axis=1) / np.maximum(n_others, 1)
-    shift = np.divide(apart, scales, out=np.full(len(apart), np.nan), where=scales > 0)
-    present = ~np.isnan(shift)
-    weights = shift[present] / scales[present]
-    away = np.nan_to_num(distances[present] - scales[present, None])
-    in_scales = weights @ away / max(present.sum() - 1, 1)
-    return np.stack([shift, np.where(present, in_scales, np.nan)])
-
-
 class Task(NamedTuple):
     """Labels (reviews,) and the fold of each review (reviews,)."""
 
@@ -161,10 +126,9 @@ def readings(states: Mapping[str, np.ndarray], probe_tasks: Sequence[Task], pena
         penalty: strength of the probes' penalty.
 
     Returns:
-        log_loss, correct, null_log_loss, null_correct, shift and in_scales, as in `POOLED_READINGS_SCHEMA`.
+        log_loss, correct, null_log_loss and null_correct, as in `POOLED_READINGS_SCHEMA`.
     """
     originals = states[ORIGINAL].astype(np.float64)
-    distances = distances_of(originals)
     nothing = np.full(len(originals), np.nan)
     probed, null = dict.fromkeys(states, Probed(nothing, nothing)), Probed(nothing, nothing)
     if probe_tasks:
@@ -174,33 +138,27 @@ def readings(states: Mapping[str, np.ndarray], probe_tasks: Sequence[Task], pena
         null = Probed(
             *np.mean([cross_validated(originals, alone, *task, penalty)[ORIGINAL] for task in others], axis=0)
         )
-    return {
-        name: np.stack([*probed[name], *null, nothing, nothing])
-        if name == ORIGINAL
-        else np.stack([*probed[name], nothing, nothing, *shifts(originals, own, distances)])
-        for name, own in states.items()
-    }
+    return {name: np.stack([*probed[name], *(null if name == ORIGINAL else (nothing, nothing))]) for name in states}
 
 
 def tabulate(
     states: Sequence[str],
     shards: Sequence[str],
     model: str,
-    texts: Sequence[str],
+    variants: Sequence[str],
     *,
     probes: Mapping[str, Any] | None,
     seed: int,
 ) -> pl.DataFrame:
-    """Probes and shifts of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
+    """Probes of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
 
-    A review that the model does not read as original is left out. A condition that draws a token or an order draws
-    another in a text of another length: there, a shift would be that of the draw, and is NaN.
+    A review that the model does not read as original is left out.
 
     Args:
-        states: files of pooled states, by text in the order of `texts` and then by shard.
+        states: files of pooled states, by variant in the order of `variants` and then by shard.
         shards: those of the corpus, which hold the labels.
         model: name of the model.
-        texts: names of the texts, `original` among them.
+        variants: their names, `original` among them.
         probes: `folds`, `penalty` and `permutations`; None where the reviews have no labels or nothing is probed.
         seed: seed of folds and permutations.
     """
@@ -208,8 +166,8 @@ def tabulate(
         logger.warning(
             "no probes: consequences.probes is null, or corpus.label_column is null and nothing can be probed"
         )
-    n_shards = len(states) // len(texts)
-    by_text = {name: read_tables(states[number * n_shards :][:n_shards]) for number, name in enumerate(texts)}
+    n_shards = len(states) // len(variants)
+    by_text = {name: read_tables(states[number * n_shards :][:n_shards]) for number, name in enumerate(variants)}
     known = pl.concat([read_table(path).select("review_id", "label") for path in shards])
     originals = by_text[ORIGINAL]
     parts = [pl.DataFrame(schema=POOLED_READINGS_SCHEMA)]
@@ -220,25 +178,16 @@ def tabulate(
     for condition in originals["condition"].unique(maintain_order=True):
         of_texts = {name: table.filter(condition=condition) for name, table in by_text.items()}
         of_texts = {name: table for name, table in of_texts.items() if len(table)}
-        told_apart = _keeps_its_draw(condition)
         for layer in range(n_blocks + 1):
             placed = {name: _placed(table.filter(layer=layer), names) for name, table in of_texts.items()}
             for name, values in readings(placed, probe_tasks, probes["penalty"] if probes else np.nan).items():
                 columns = dict(zip(_READ, values, strict=True))
-                if not told_apart:
-                    columns |= dict.fromkeys(("shift", "in_scales"), np.full(len(names), np.nan))
                 place = {"model": model, "variant": name, "condition": condition, "layer": layer}
                 place["depth"] = layer / n_blocks
                 table = table_of({"review_id": names, **place, **columns}, POOLED_READINGS_SCHEMA)
                 parts.append(table.filter(~np.isnan(placed[name]).any(axis=1)))
         logger.info("condition %s: %s", condition, ", ".join(of_texts))
     return pl.concat(parts)
-
-
-def _keeps_its_draw(condition: str) -> bool:
-    """Whether a condition, by its key, does the same to a text and to its perturbed or moved text."""
-    pattern = f"{condition}:".split(":")[1]
-    return not any(pattern == name or pattern.startswith(f"{name}_") for name in DRAWN)
 
 
 def _placed(table: pl.DataFrame, names: pl.Series) -> np.ndarray:

@@ -4,7 +4,7 @@ import polars as pl
 
 from homogenization.interventions.schemas import DOSES_SCHEMA, LAYER_COLUMNS
 from homogenization.names.columns import columns, condition_columns, with_ends
-from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
+from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE
 
 #: A row for each condition, review and layer.
 POOLED_STATES_SCHEMA = {
@@ -13,13 +13,9 @@ POOLED_STATES_SCHEMA = {
     #: mean of the tokens without the first and the massive ones, (width,); NaN without such tokens
     "state": pl.List(pl.Float32),
 }
-#: A row for each condition and review, made by `read_consequences`. The variant is the text: a variant, `typo` or
-#: `deleted_word`. Beside it stand `{shard}.parquet`, with the columns of
-#: [metrics](#files-of-jobs), empty for a perturbed text, and `{shard}.states.parquet`.
-TEXTS_SCHEMA = {
-    **DOSES_SCHEMA,
-    "type_token_ratio": pl.Float64,  #: different tokens / tokens
-}
+#: A row for each condition and review, made by `read_consequences`. Beside it stand `{shard}.parquet`, with the columns
+#: of [metrics](#files-of-jobs), and `{shard}.states.parquet`.
+TEXTS_SCHEMA = DOSES_SCHEMA
 #: A row for each text (`variant`), condition, review and layer, made by `probe_states`.
 POOLED_READINGS_SCHEMA = {
     **LAYER_COLUMNS,
@@ -27,12 +23,6 @@ POOLED_READINGS_SCHEMA = {
     "correct": pl.Float64,  #: 1 where the probe's guess is right, else 0
     #: the same with permuted labels, mean over the permutations; of the originals alone
     **dict.fromkeys(("null_log_loss", "null_correct"), pl.Float64),
-    #: distance from the original over the mean distance of the original from the others; NaN for the original, and for
-    #: conditions that draw anew in each text
-    "shift": pl.Float64,
-    #: what the review takes from the mean shift of the text because it is one of the others of all: mean over reviews
-    #: of shift / scale × (distance to this review − scale), the scale being that mean distance; NaN as `shift`
-    "in_scales": pl.Float64,
 }
 _COSINE, _RANK = ("all_tokens", "cosine_anisotropy"), ("centred", "normalized_effective_rank")
 # column -> cell (layers, view, metric) of the table `consequences`
@@ -45,8 +35,6 @@ OUTCOMES_OF_HARM = {
     "cross_entropy": ("all", PREDICTIONS, CROSS_ENTROPY),
     "probe": ("all", POOLED, PROBE),
     "probe_output": ("output", POOLED, PROBE),
-    "shift": ("all", POOLED, SHIFT),
-    "shift_output": ("output", POOLED, SHIFT),
 }
 #: A row for each model and condition: changes from the untouched run, of the originals, review by review. Intervals are
 #: those of contrasts. `_output` is the same after the last block.
@@ -62,7 +50,5 @@ HARM_SCHEMA = {
     **with_ends("kl"),  #: KL of the next token from the untouched run, nats
     **with_ends("cross_entropy"),  #: change of the cross-entropy, nats
     **with_ends("probe", "probe_output"),  #: change of the log-loss of the probe, mean over layers, nats
-    **with_ends("shift", "shift_output"),  #: change of the shift of `perturbation`, mean over layers
-    "perturbation": pl.String,  #: the perturbed text of `shift`
     "reason": pl.String,  #: why KL and cross-entropy are missing; else null
 }

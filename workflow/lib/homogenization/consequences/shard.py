@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.consequences.perturbations import PERTURBED, perturbed_reviews
-from homogenization.consequences.schemas import POOLED_STATES_SCHEMA, TEXTS_SCHEMA
+from homogenization.consequences.schemas import POOLED_STATES_SCHEMA
 from homogenization.interventions.cache import update_tables
 from homogenization.interventions.passes import Run
 from homogenization.interventions.readings import pooled
@@ -22,19 +21,16 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
 
     Args:
         model: language model, with its head, or encoder.
-        inputs: files: `original`, the shard of the corpus, of which a perturbed text is made; `variant` for another
-            text; and what `job_of_shard` reads.
-        params: parameters of the rule: `text`, a variant or one of `PERTURBED`; `n_reviews`, by rank; and what
-            `job_of_shard` reads.
+        inputs: files: `original`, the shard of the corpus; `variant`, the texts; and what `job_of_shard` reads.
+        params: parameters of the rule: `variant`, its name; `n_reviews`, by rank; and what `job_of_shard` reads.
         paths: files to write, which may hold earlier rows: `metrics`, `texts`, `states`.
 
     Raises:
         HomogenizationError: as `homogenization.interventions.shard.run_shard`.
     """
-    text, originals = params.text, read_table(inputs.original)
-    texts = perturbed_reviews(originals, text, params.seed) if text in PERTURBED else read_table(inputs.variant)
-    reviews = first_reviews(texts.select("review_id", "text"), originals, params.n_reviews)
-    job = job_of_shard(model, inputs, params, reviews, text)
+    texts = read_table(inputs.variant).select("review_id", "text")
+    reviews = first_reviews(texts, read_table(inputs.original), params.n_reviews)
+    job = job_of_shard(model, inputs, params, reviews, params.variant)
     update_tables(paths, job.cache_keys, "condition", partial(_new_tables, model, job), job.metadata)
 
 
@@ -57,7 +53,4 @@ def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[
     # numpy rows alone would make a column of arrays
     series = [pl.Series(name, values) for name, values in zip(POOLED_STATES_SCHEMA, columns, strict=True)]
     states = pl.DataFrame(series).cast(POOLED_STATES_SCHEMA)
-    ratios = [len(np.unique(of_review)) / len(of_review) for of_review in job.reviews.texts]
-    ratio = pl.col("review_id").replace_strict(job.reviews.names, ratios, return_dtype=pl.Float64)
-    texts = made["doses"].with_columns(type_token_ratio=ratio).select(*TEXTS_SCHEMA).cast(TEXTS_SCHEMA)
-    return {"metrics": made["metrics"], "texts": texts, "states": states}
+    return {"metrics": made["metrics"], "texts": made["doses"], "states": states}

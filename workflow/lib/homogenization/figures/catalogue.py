@@ -248,14 +248,6 @@ _ENTRIES = (
         when=lambda study: study.reading and study.reading.probes,
     ),
     Figure(
-        name="shifts",
-        module="lines",
-        title="How far a changed text moves its pooled states",
-        category="Consequences",
-        tables=("shifts.parquet",),
-        when=lambda study: study.reading and len(study.reading.texts) > 1,
-    ),
-    Figure(
         name="training",
         module="lines",
         title="Losses while models are trained",

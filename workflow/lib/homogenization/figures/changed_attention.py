@@ -359,7 +359,6 @@ _LIKENESS = {  # column of the table -> label, sign of the change where tokens g
 _HARM = {
     "kl": "KL of the next token (nats)",
     "probe": "Δ log-loss of the probe (nats)",
-    "shift": "Δ shift of the perturbed text",
 }
 _SMALLEST, _LARGEST = 4.0, 8.0  # markers of the least and the largest strength, points
 _WHOLE = ("steering", "template")  # kinds whose patterns have a line over strengths
@@ -458,13 +457,12 @@ def _reach(rows: pl.DataFrame, column: str) -> list[np.ndarray]:
 
 
 def _note_on_harm(table: pl.DataFrame) -> str:
-    perturbations = ", ".join(table["perturbation"].drop_nulls().unique().sort()).replace("_", " ")
     doses = _strengths(table)
     return (
         "Point: change by a condition from the run with untouched attention, mean over layers and reviews; lines: its "
         "95 % intervals. A pattern's line leads from the untouched run (0, 0) over its "
         f"strengths{f' ({doses})' if doses else ''}: the larger the marker, the stronger. Tinted: the side where "
-        f"tokens are more alike. Perturbed text: {perturbations or 'none'}. n = {counted(table['n_reviews'])}. A ring "
+        f"tokens are more alike. n = {counted(table['n_reviews'])}. A ring "
         "marks conditions in which another token took over the sink in some of them. Scales differ between panels."
     )
 

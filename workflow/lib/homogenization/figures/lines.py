@@ -1,4 +1,4 @@
-"""Figures of lines, most of them over depth: a metric, MAUVE, cosines, the first token, probes, shifts, training."""
+"""Figures of lines, most of them over depth: a metric, MAUVE, cosines, the first token, probes, training."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,6 @@ from homogenization.figures.grammar import (
     widen_if_flat,
 )
 from homogenization.figures.shown import (
-    Named,
     Shown,
     Tables,
     accepted,
@@ -53,7 +52,6 @@ from homogenization.figures.style import (
 )
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import DEPTH_LABEL, counted, two_decimals
-from homogenization.names.consequences import LABELS
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.tables.arms import AT_LOSS, AT_STEP
@@ -249,8 +247,11 @@ _NULL = LineStyle(GREY, (0, (1, 1.5)))
 
 def probes(tables: Tables, shown: Shown) -> Figure:
     """What a linear probe finds in pooled states by depth, and the same with permuted labels; lines are texts."""
-    table, models, texts = _of_untouched(tables["probes"], shown, "probes of the untouched models")
-    styles = variant_styles(texts, set(table["variant"]))
+    levels = tables["probes"].filter(pl.col("variant").is_in(names_of(shown.variants)), pl.col("minus").is_null())
+    table = required(
+        levels, shown, "probes of the untouched models", of=("model",), told=tables["probes"]["model"], kind=UNTOUCHED
+    )
+    models, styles = named_in(shown.models, table["model"]), variant_styles(shown.variants, set(table["variant"]))
     is_null = pl.col("quantity").str.starts_with("null_")
     null = table.filter(is_null).with_columns(pl.col("quantity").str.strip_prefix("null_"))
     rows = [(quantity, "") for quantity in _QUANTITIES]
@@ -265,34 +266,9 @@ def probes(tables: Tables, shown: Shown) -> Figure:
         "Line: mean over reviews of a logistic regression of pooled states, trained on the originals of other reviews; "
         f"band: the 95 % interval of the original. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
     )
-    handles = [*handles_of(texts, styles), handle(f"{dict(texts).get(ORIGINAL, ORIGINAL)}, labels permuted", _NULL)]
+    original = dict(shown.variants).get(ORIGINAL, ORIGINAL)
+    handles = [*handles_of(shown.variants, styles), handle(f"{original}, labels permuted", _NULL)]
     return panels.finish(shown.title, note, handles)
-
-
-def shifts(tables: Tables, shown: Shown) -> Figure:
-    """How far a text moves the pooled states of its original, by depth; lines are texts."""
-    table, models, texts = _of_untouched(tables["shifts"], shown, "texts read by the untouched models")
-    styles = variant_styles(texts, set(table["variant"]))
-    drawn = table.filter(pl.col("estimate") > 0)
-    panels = Panels(("model", models), height=3.0, share_y=True)
-    panels.lines(drawn, styles, y=ESTIMATE)
-    panels.depth_axis()
-    panels.fit(drawn, "estimate", logarithmic=[""])
-    panels.label(DEPTH_LABEL, "shift")
-    note = (
-        "Line: distance of the pooled states of a text from those of its original, over the mean distance of that "
-        "original from the others; mean over reviews. Band: its 95 % interval. "
-        f"n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
-    )
-    return panels.finish(shown.title, note, handles_of(texts, styles))
-
-
-def _of_untouched(whole: pl.DataFrame, shown: Shown, wanted: str) -> tuple[pl.DataFrame, Named, Named]:
-    """The rows of `whole` that are levels of untouched models; the models that are there; all variants and texts."""
-    texts = [*shown.variants, *LABELS.items()]
-    levels = whole.filter(pl.col("variant").is_in(names_of(texts)), pl.col("minus").is_null())
-    table = required(levels, shown, wanted, of=("model",), told=whole["model"], kind=UNTOUCHED)
-    return table, named_in(shown.models, table["model"]), texts
 
 
 _STEPS, _HELD_OUT = LineStyle(GREY), LineStyle(BLUE, "-", "o")

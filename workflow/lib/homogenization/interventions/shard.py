@@ -116,7 +116,7 @@ def job_of_shard(
         params: parameters of the rule: `model`, the entry; `shard`; `conditions`, the fields of each, the untouched
             model first; `metrics` of the tokens, or none; `seed` of all draws; `code`, a hash.
         reviews: columns review_id, text, original and rank.
-        text: name of the variant or of the perturbed text.
+        text: name of the variant.
 
     Raises:
         HomogenizationError: conditions that the model can't be run in.

@@ -1,18 +1,17 @@
-"""The tables `probes` and `shifts`: what is read of pooled states, layer by layer, with intervals over reviews."""
+"""The table `probes`: what is read of pooled states, layer by layer, with intervals over reviews."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import polars as pl
 
 from homogenization.names.columns import columns, condition_columns, table_of
-from homogenization.names.consequences import PERTURBATIONS
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.estimates import averages, flip_tests
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.comparisons import same_texts
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
-from homogenization.tables.over_reviews import as_array, linearised
+from homogenization.tables.over_reviews import as_array
 
 _KEYS = {**columns("model"), **condition_columns(*CONDITION), **columns("variant")}
 _NUMBERS = {
@@ -32,23 +31,13 @@ PROBES_SCHEMA = {
     "minus": pl.String,
     **_NUMBERS,
 }
-#: A row for each model, condition, text (`variant`), comparison and layer, over the texts that differ from their
-#: original.
-SHIFTS_SCHEMA = {
-    **_KEYS,
-    #: null for the shift itself; what is subtracted: a perturbed text or a control, in the same condition, or
-    #: `untouched`, with the same text
-    "minus": pl.String,
-    **_NUMBERS,
-}
 QUANTITIES = {  # column of the readings -> quantity of the table
     "log_loss": "log_loss",
     "correct": "accuracy",
     "null_log_loss": "null_log_loss",
     "null_correct": "null_accuracy",
 }
-_SHIFT = "shift"
-COMPARED = {"log_loss": (ORIGINAL,), _SHIFT: PERTURBATIONS}  # column that is compared -> with these texts, and controls
+_COMPARED = "log_loss"  # the column that is compared with originals and controls
 
 _Key = tuple[tuple, str]  # condition and variant
 
@@ -84,22 +73,6 @@ def probes_table(
     return pl.concat(parts)
 
 
-def shifts_table(
-    readings: pl.DataFrame,
-    similarity: pl.DataFrame,
-    controls: Mapping[str, Mapping[str, str]],
-    resampling: Resampling,
-) -> pl.DataFrame:
-    """Shifts of texts by layer, and their differences: `SHIFTS_SCHEMA`.
-
-    Variants are compared with their controls and with the perturbed texts, conditions with `untouched`. Intervals and
-    tests know that the scale of a shift depends on the reviews that are drawn (`linearised`). Arguments are those of
-    `probes_table`.
-    """
-    rows = _by_layer(readings, similarity, _SHIFT, controls, resampling)
-    return pl.concat([pl.DataFrame(schema=SHIFTS_SCHEMA), rows.select(*SHIFTS_SCHEMA)])
-
-
 def _by_layer(
     readings: pl.DataFrame,
     similarity: pl.DataFrame,
@@ -107,28 +80,26 @@ def _by_layer(
     controls: Mapping[str, Mapping[str, str]],
     resampling: Resampling,
 ) -> pl.DataFrame:
-    """Rows of a column of `readings`: levels, and differences of what is `COMPARED`; shifts are linearised."""
-    parts = [pl.DataFrame(schema=SHIFTS_SCHEMA)]
+    """Rows of a column of `readings`: levels, and differences of what is compared."""
+    parts = [pl.DataFrame(schema=PROBES_SCHEMA)]
     for (model,), of_model in sorted(readings.partition_by("model", as_dict=True).items()):
         values, layers = matrices(of_model, column)
-        added = matrices(of_model, "in_scales")[0] if column == _SHIFT else None
         reviews = of_model["review_id"].unique().sort()
         flips = resampling.sign_flips(len(reviews))
         for key in values:
             condition, variant = key
             labels = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}
             labels |= layers.to_dict()
-            (own,) = _together(values, added, key)
-            level = averages(own, resampling.confidence) | flip_tests(own, [], flips)
-            parts.append(table_of(labels | level, SHIFTS_SCHEMA))
-            for minus, other in _compared(values, key, controls, COMPARED[column]) if column in COMPARED else ():
-                difference = np.subtract(*_together(values, added, key, other))
+            level = averages(values[key], resampling.confidence) | flip_tests(values[key], [], flips)
+            parts.append(table_of(labels | level, PROBES_SCHEMA))
+            for minus, other in _compared(values, key, controls) if column == _COMPARED else ():
+                difference = values[key] - values[other]
                 if other[1] != variant:
                     same = same_texts(similarity, variant, other[1])["review_id"]
                     difference[reviews.is_in(same.implode()).to_numpy()] = np.nan
                 numbers = averages(difference, resampling.confidence)
                 numbers |= flip_tests(difference, [np.arange(len(layers))], flips)
-                parts.append(table_of(labels | {"minus": minus} | numbers, SHIFTS_SCHEMA))
+                parts.append(table_of(labels | {"minus": minus} | numbers, PROBES_SCHEMA))
     table = pl.concat(parts)
     keys = [*_KEYS, "minus", "layer"]
     return table.filter(pl.col("n_reviews") > 0).sort(keys, nulls_last=False)
@@ -152,24 +123,14 @@ def matrices(rows: pl.DataFrame, column: str) -> tuple[dict[_Key, np.ndarray], p
     return dict(zip(keys, values, strict=True)), layers
 
 
-def _together(
-    values: Mapping[_Key, np.ndarray], added: Mapping[_Key, np.ndarray] | None, *keys: _Key
-) -> list[np.ndarray]:
-    """The values of conditions and variants in the reviews that have all of them; with `added`, linearised there."""
-    missing = np.logical_or.reduce([np.isnan(values[key]) for key in keys])
-    shared = [np.where(missing, np.nan, values[key]) for key in keys]
-    return [linearised(own, added[key]) for key, own in zip(keys, shared, strict=True)] if added else shared
-
-
 def _compared(
     values: Mapping[_Key, np.ndarray],
     key: _Key,
     controls: Mapping[str, Mapping[str, str]],
-    always: Sequence[str],
 ) -> Iterator[tuple[str, _Key]]:
     """What a condition and variant is compared with: its name and its key."""
     condition, variant = key
-    others = [*always, *controls.get(variant, {}).values()] if variant not in (ORIGINAL, *always) else []
+    others = [ORIGINAL, *controls.get(variant, {}).values()] if variant != ORIGINAL else []
     for other in dict.fromkeys(others):
         if (condition, other) in values:
             yield other, (condition, other)

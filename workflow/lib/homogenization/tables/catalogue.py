@@ -149,7 +149,7 @@ def _reviews(study: Any) -> dict[str, Any]:
 def _consequences_read(study: Any) -> dict[str, list[str]]:
     reading = study.reading
     return {
-        "metrics": over_jobs("consequences", reading.of_variants),
+        "metrics": over_jobs("consequences", reading.jobs),
         "texts": over_jobs("consequences", reading.jobs, ".texts.parquet"),
         "readings": [f"<results>/consequences/{model}.parquet" for model in reading.models],
     }
@@ -441,23 +441,17 @@ _ENTRIES = (
         rule="test_consequences",
         files=(
             File("probes.parquet"),
-            File("shifts.parquet"),
-            File("predictability.parquet"),
             File("harm.csv", "Homogenization and harm of each condition", "Consequences", caption="harm_table"),
-            File("consequences.csv", "Does homogenization harm?", "Consequences"),
         ),
         reads=("consequences", "similarity"),
         inputs=_consequences_read,
         params=lambda study: {
             **_resampling(study),
-            "models": study.reading.models,
-            "perturbations": study.consequences.perturbations,
             "controls": study.controls,
         },
         memory_mb=lambda study: 8000,
         minutes=120,
         when=lambda study: study.consequences,
-        words="consequences",
     ),
     Tables(
         module="statistics.predictions",

@@ -80,10 +80,7 @@ def comparisons_table(
 
 
 def same_texts(similarity: pl.DataFrame, variant: str, minus: str) -> pl.DataFrame:
-    """review_id of the reviews, accepted in both variants, whose two texts have the same words in the same order.
-
-    A text of which the table `similarity` does not say what changed (a perturbed one, say) is the same as none.
-    """
+    """review_id of the reviews, accepted in both variants, whose two texts have the same words in the same order."""
     accepted = similarity.filter("accepted")
     if ORIGINAL in (variant, minus):
         return accepted.filter(~pl.col("changed"), pl.col("variant").is_in([variant, minus])).select("review_id")

@@ -84,24 +84,6 @@ def _hall(counts: np.ndarray, skewness: np.ndarray) -> tuple[np.ndarray, np.ndar
     return bend, bend / 2
 
 
-def linearised(ratios: np.ndarray, in_scales: np.ndarray) -> np.ndarray:
-    """Values of reviews with the mean of `ratios`, that vary as this mean does when reviews are drawn.
-
-    The scale of a ratio is a mean over the other reviews, so a review that is drawn stands in the scales of all. Its
-    value is its ratio minus what it takes there, to first order (the projection of a U-statistic, Hoeffding 1948).
-
-    Args:
-        ratios: (n, cells); NaN where a review has none.
-        in_scales: (n, cells) what each review takes from the mean ratio because it is in all scales (`probing.shifts`).
-
-    Returns:
-        (n, cells), NaN as `ratios`.
-    """
-    added = np.where(np.isnan(ratios), np.nan, in_scales)
-    counts = (~np.isnan(added)).sum(axis=0)
-    return ratios - (added - np.nansum(added, axis=0) / np.where(counts > 0, counts, np.nan))
-
-
 def summarise(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
     """Mean over reviews with its 95 % interval (`mean_reach`), by group, in the order of first appearance.
 

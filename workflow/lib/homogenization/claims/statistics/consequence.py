@@ -7,7 +7,7 @@ from homogenization.claims.evidence import INTERVAL, SIZE, Evidence, Found, narr
 from homogenization.claims.statistics.intervention import dose_in_words, find_condition, of_effects
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
 from homogenization.names.columns import ends_of
-from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
+from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE
 from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.doses import COSINE
@@ -17,7 +17,7 @@ from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 
 LAYERS_OF = "layers "  # before the layers that are subtracted
-_VIEWS = {KL: PREDICTIONS, CROSS_ENTROPY: PREDICTIONS, PROBE: POOLED, SHIFT: POOLED}
+_VIEWS = {KL: PREDICTIONS, CROSS_ENTROPY: PREDICTIONS, PROBE: POOLED}
 _COSINE = {"variant": ORIGINAL, "metric": "cosine_anisotropy", "view": "all_tokens", "layers": "all"}
 
 
@@ -63,8 +63,7 @@ def _where_texts_differ(difference: pl.DataFrame, claim: Claim, evidence: Eviden
     Raises:
         UnavailableError: these are too few.
     """
-    # a perturbed text is one of the original
-    pair = [name if name in evidence.variants else ORIGINAL for name in (claim["variant"], claim["minus"])]
+    pair = [claim["variant"], claim["minus"]]
     same = same_texts(evidence.similarity, *pair)
     differing = difference.join(same, on="review_id", how="anti", maintain_order="left")
     if reason := too_few_changed(pair, len(differing), len(difference), evidence.min_reviews):
