@@ -1,10 +1,13 @@
-"""The pages of the documentation, and the tables that they hold."""
+"""The pages of the documentation, and the examples on them."""
+
+import re
 
 from conftest import ROOT
 
 DOCS = ROOT / "docs"
 
 
-def rows_of(page: str) -> list[list[str]]:
-    """The cells of every row of every Markdown table of a page."""
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+def blocks(language: str, page: str) -> list[str]:
+    """The fenced blocks of a page in a language, which may have a title."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL
-from homogenization.claims.keys import STATISTICS
-from homogenization.config.claims import Claim, load_claims
+from homogenization.config.claims import load_claims
 from homogenization.config.study import load_study
 from homogenization.corpus.sentences import words
 from homogenization.measures.reviews import measured
@@ -22,11 +21,10 @@ from homogenization.states.store import open_store
 from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
-from pages import DOCS
+from pages import blocks
 from stored import LENGTHS, write
 from unparsed import unparsed
 
-CLAIMS_PAGE = (DOCS / "claims.md").read_text(encoding="utf-8")
 EXAMPLE_PAGES = (
     "corpus.md",
     "variants.md",
@@ -37,14 +35,9 @@ EXAMPLE_PAGES = (
 )  # examples of a configuration
 
 
-def blocks(language: str, page: str = "extending.md") -> list[str]:
-    """The fenced blocks of a page in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
-
-
 def run_example(module_name: str, monkeypatch, registry: str):
     """Run the example that docs/extending.md gives for a module, in the module's own names; its registry recovers."""
-    (code,) = blocks(f'python title="{module_name}"')
+    (code,) = blocks(f'python title="{module_name}"', "extending.md")
     module = import_module(f"homogenization.{module_name}")
     entries = getattr(module, registry)
     for name in set(re.findall(r"^def (\w+)", code, re.MULTILINE)) | set(re.findall(r'\["(\w+)"\]', code)):
@@ -71,7 +64,7 @@ def test_the_example_of_a_view_works(monkeypatch):
 
 
 def test_the_example_of_a_measure_works(tmp_path):
-    (code,) = blocks('python title="measures.lengths"')
+    (code,) = blocks('python title="measures.lengths"', "extending.md")
     names = {}
     exec(compile(code, "docs/extending.md", "exec"), names)
     states = np.random.default_rng(0).normal(size=(2, sum(LENGTHS), 5)).astype(np.float32)
@@ -111,15 +104,10 @@ def test_the_example_of_a_cause_works(monkeypatch):
     np.testing.assert_array_equal(added.distort(tokens, 0.0, np.random.default_rng(0)), tokens)
 
 
-@pytest.mark.parametrize("example", re.findall(r"^```yaml\n(.*?)^```$", CLAIMS_PAGE, re.MULTILINE | re.DOTALL))
+@pytest.mark.parametrize("example", blocks("yaml", "claims.md"))
 def test_the_examples_of_claims_are_valid(example, tmp_path):
     (tmp_path / "claims.yaml").write_text(example)
     assert load_claims(tmp_path / "claims.yaml")
-
-
-def test_statistics_and_keys_of_claims_are_documented():
-    for name in (*Claim.model_fields, *(key for keys in STATISTICS.values() for key in keys.model_fields)):
-        assert f"`{name}`" in CLAIMS_PAGE, name
 
 
 @pytest.mark.parametrize("example", [example for page in EXAMPLE_PAGES for example in blocks("yaml", page)])

@@ -30,12 +30,6 @@ def test_both_recipes_have_the_same_steps():
         assert first == second
 
 
-def test_what_the_image_copies_is_not_ignored():
-    allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    assert set(docker_steps()[0].values()) == set(allowed)
-    assert all((ROOT / path).exists() for path in allowed)
-
-
 def test_jobs_run_in_the_image_that_the_configuration_names(project, tmp_path):
     (tmp_path / "apptainer").write_text(APPTAINER)
     (tmp_path / "apptainer").chmod(0o755 | stat.S_IXUSR)

@@ -1,7 +1,6 @@
-"""The workflow in another one: as a module, as snakedeploy deploys it, and from the address of a repository."""
+"""The workflow in another one: as a module, and from the address of a repository."""
 
 import copy
-import os
 import re
 import subprocess
 from collections import Counter
@@ -11,29 +10,6 @@ import yaml
 
 from conftest import ROOT, SMALL, Project, copy_workflow
 from parent import Parent
-
-# what `snakedeploy deploy-workflow` writes beside copies of config/ and profiles/
-DEPLOYED = """
-from snakemake.utils import min_version
-
-
-min_version("6.10.0")
-
-
-configfile: "config/config.yaml"
-
-
-# declare https://example.org/token-homogenization as a module
-module token_homogenization:
-    snakefile:
-        {snakefile!r}
-    config:
-        config
-
-
-# use all rules from https://example.org/token-homogenization
-use rule * from token_homogenization
-"""
 
 
 def test_a_configuration_in_another_folder_plans_the_same(project, tmp_path):
@@ -58,58 +34,12 @@ def test_a_module_plans_what_the_workflow_plans(project, tmp_path, prefix):
     assert parent.planned() == {"mine": 1}
 
 
-def test_two_modules_of_one_workflow_have_their_own_files(tmp_path):
-    parent = Parent(tmp_path, copy.deepcopy(SMALL), first="one", second="two")
-    first, second = parent.planned("first_all"), parent.planned("second_all")
-    assert first.total() > 50
-    assert {name.replace("first", "second", 1): count for name, count in first.items()} == second
-
-
-def test_files_that_a_study_names_have_no_prefix(tmp_path, stories):
-    config = copy.deepcopy(SMALL)
-    config["models"]["stories"] = {"weights": {"path": "stories"}, "device": "cpu"}
-    parent = Parent(tmp_path, config, homogenization="study")
-    os.symlink(stories, parent.folder / "stories")
-    assert parent.planned("homogenization_all")["homogenization_extract_states"] > 0
-
-
 def test_a_wrong_key_is_named_with_its_file_and_module(tmp_path):
     parent = Parent(tmp_path, {**SMALL, "modles": {}}, homogenization=None)
     done = parent.run("--dry-run")
     assert done.returncode != 0
     assert "parent.yaml, module homogenization: 1 problem" in done.stdout
     assert "modles" in done.stdout
-
-
-def test_pathvars_that_would_part_the_results_are_refused(tmp_path):
-    parent = Parent(tmp_path, copy.deepcopy(SMALL), homogenization=None)
-    parent.edit("workflow/Snakefile", "\n    \n", '\n    pathvars: results="elsewhere"\n')
-    done = parent.run("--dry-run")
-    assert done.returncode != 0
-    assert "pathvars set <results> to 'elsewhere'" in done.stdout
-
-
-def test_the_workflow_runs_as_snakedeploy_deploys_it(tmp_path):
-    copy_workflow(tmp_path / "repository")
-    deployed = Project(tmp_path / "deployed", copy.deepcopy(SMALL))
-    for folder in ("config", "profiles"):
-        os.makedirs(tmp_path / "deployed", exist_ok=True)
-        os.rename(tmp_path / "repository" / folder, deployed.folder / folder)
-    (deployed.folder / "workflow").mkdir()
-    snakefile = str(tmp_path / "repository/workflow/Snakefile")
-    (deployed.folder / "workflow/Snakefile").write_text(DEPLOYED.format(snakefile=snakefile))
-    (deployed.folder / "config/config.yaml").write_text(yaml.safe_dump(SMALL))
-    assert deployed.planned().total() > 50
-    assert deployed.planned("plan")["plan_extraction"] == 1
-
-
-def test_the_catalogue_finds_what_it_looks_for():
-    """Snakemake's catalogue wants the rules in workflow/Snakefile, a configuration beside them, and what to install."""
-    assert (ROOT / "workflow/Snakefile").is_file()
-    assert (ROOT / "config/README.md").is_file()
-    catalogue = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())
-    assert catalogue["usage"].keys() == {"mandatory-flags", "software-stack-deployment", "report"}
-    assert catalogue["usage"]["mandatory-flags"].keys() == {"desc", "flags"}
 
 
 @pytest.fixture

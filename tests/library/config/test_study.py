@@ -1,20 +1,20 @@
-"""The configuration as a whole: what is read of it, where jobs run on other machines too; its pages and schema."""
+"""The configuration as a whole: what is read of it, where jobs run on other machines too; its keys."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_origin
 
-import jsonschema
 import polars as pl
 import pytest
-import yaml
 
 from configured import problems, study_of
 from conftest import ROOT, SMALL, with_changes
-from homogenization.config import docs as config_docs
 from homogenization.config.study import Study, load_study
+from homogenization.models.weights import SOURCES
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 
@@ -139,34 +139,25 @@ def test_loading_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-def test_schema_and_key_table_are_those_of_the_model():
-    regenerate = "stale; run: PYTHONPATH=workflow/lib python -m homogenization.config.docs"
-    assert Path(config_docs.SCHEMA).read_text(encoding="utf-8") == config_docs.schema(), regenerate
-    readme = config_docs.README.read_text(encoding="utf-8")
-    assert readme == config_docs.with_key_table(readme), regenerate
+KEY_ROW = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
 
 
-def test_the_configurations_that_come_along_are_valid_by_the_schema_too():
-    schema = json.loads(config_docs.schema())
-    for name in ("config", "laptop", "paper", "smollm2"):
-        content = yaml.safe_load((ROOT / f"config/{name}.yaml").read_text())
-        load_study(content)
-        jsonschema.validate(content, schema)
-    content["models"] = {"m": {"weights": {"hub": "a/b", "folder": "x"}}}
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(content, schema)
+def keys_of(forms, prefix=""):
+    """The dotted name of each key of sections; NAME stands for an entry's."""
+    for form in forms:
+        for name, field in form.model_fields.items():
+            inner = sections_in(field.annotation)
+            if not inner or (prefix != "models.NAME." and tuple(inner) == SOURCES):
+                yield f"{prefix}{name}"
+            else:
+                yield from keys_of(
+                    inner, f"{prefix}{name}.NAME." if get_origin(field.annotation) is dict else f"{prefix}{name}."
+                )
 
 
-def test_the_key_table_tells_which_form_takes_a_key():
-    rows = [line.strip("| ").split(" | ") for line in config_docs.key_table().splitlines()]
-    cells = {(row[0].strip("`"), row[3].split(")")[0] if row[3].startswith("(") else ""): row for row in rows}
-    assert cells["writers.NAME.backend", ""][1:3] == ["`transformers`, `openai`", "required"]
-    assert cells["writers.NAME.temperature", ""][2] == "`0.7`"
-    assert cells["writers.NAME.model", "(`openai`"][2] == "required"
-    assert cells["writers.NAME.weights", "(`transformers`"][1] == "as `models.NAME.weights`"
-    assert cells["keyphrases.scorer", ""][1:3] == ["`tfidf`, `keybert`, `llm`", '`"tfidf"`']
-    assert cells["models.NAME.weights.hub", ""][2] == "one of these"
-    assert cells["models.NAME.weights.seed", "(`random`"][2] == "`0`"
+def test_every_key_has_a_row_in_the_table_and_every_row_is_a_key():
+    table = (ROOT / "config/README.md").read_text(encoding="utf-8").split("## Every key")[1]
+    assert set(KEY_ROW.findall(table)) == set(keys_of([Study]))
 
 
 def test_every_key_is_described():

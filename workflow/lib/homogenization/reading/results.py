@@ -1,6 +1,5 @@
 """What a run left, in Python: tables with the meanings of their columns, texts, states, and a line to cite."""
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -9,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from homogenization.config.table_docs import described, row, tables_made
 from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.reading.citation import citation
+from homogenization.reading.meanings import meanings, schema_of
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.files import read_bytes
 from homogenization.run.parquet import read_table, table_metadata
@@ -32,9 +31,7 @@ TEXTS_SCHEMA = {
     "f1": pl.Float64,  #: BERTScore against the original; null for the original
     "accepted": pl.Boolean,  #: whether the text is similar enough to the original; null for the original
 }
-_ROWS = {"verdicts.csv": "A row for each claim."}  # of tables without a schema
 _OF_SOURCE = "_of_source"  # behind the name of a column of the source that is also one of these tables
-_TEXTS, _VERDICTS = "texts", "verdicts"
 _VERDICT = "verdict in this model, estimate, interval, share of depth, reviews, corrected p; or `not tested`, and why"
 
 
@@ -94,9 +91,9 @@ class Results:
 
     @property
     def tables(self) -> pl.DataFrame:
-        """The tables of the study: `table`, the name for `table()`; `file`; and `rows`, what a row is."""
-        rows = [(name, f"tables/{path.name}", _row(path.name)) for name, path in self._files.items()]
-        return pl.DataFrame(rows, schema=dict.fromkeys(("table", "file", "rows"), pl.String), orient="row")
+        """The tables of the study: `table`, the name for `table()`, and `file`."""
+        rows = [(name, f"tables/{path.name}") for name, path in self._files.items()]
+        return pl.DataFrame(rows, schema=dict.fromkeys(("table", "file"), pl.String), orient="row")
 
     def table(self, name: str) -> pl.DataFrame:
         """A table of the study, such as `contrasts`; of two files with one stem, the CSV file by its whole name.
@@ -106,15 +103,14 @@ class Results:
         """
         path = self._files.get(name)
         if path is None:
-            known = ": its run has not made it, or its configuration does not ask for it" if _schema(name) else ""
+            known = ": its run has not made it, or its configuration does not ask for it" if schema_of(name) else ""
             raise HomogenizationError(
                 f"{self.folder}: the study has no table {name!r}{known or nearest(name, self._files)}. "
                 f"It has {', '.join(self._files)}."
             )
         if path.suffix == ".parquet":
             return read_table(path)
-        schema = _schema(path.name)
-        types = {name: column.dtype for name, column in described(schema).items()} if schema else {}
+        _, types = schema_of(path.name) or ("", {})
         return pl.read_csv(read_bytes(path), schema_overrides=types, infer_schema=False)  # other columns are text
 
     @cached_property
@@ -130,7 +126,7 @@ class Results:
     @cached_property
     def verdicts(self) -> pl.DataFrame:
         """A row for each claim with its verdicts in words, a column for each model."""
-        return self.table(_VERDICTS)
+        return self.table("verdicts")
 
     @cached_property
     def texts(self) -> pl.DataFrame:
@@ -153,15 +149,11 @@ class Results:
         Raises:
             HomogenizationError: neither this study nor another has such a table.
         """
-        if name == _VERDICTS:
-            meanings = dict.fromkeys(self.verdicts.columns, ("String", _VERDICT))
-            of_claims = _meanings("claims.judgement.CLAIMS_SCHEMA")
-            meanings |= {column: of_claims[column] for column in meanings if column in of_claims}
-        elif schema := "reading.results.TEXTS_SCHEMA" if name == _TEXTS else _schema(name):
-            meanings = _meanings(schema)
-        else:
-            meanings = {column: (str(dtype), "") for column, dtype in self.table(name).schema.items()}
-        rows = [(column, *words) for column, words in meanings.items()]
+        of_schema, schema = ("TEXTS_SCHEMA", TEXTS_SCHEMA) if name == "texts" else schema_of(name) or ("", {})
+        known = meanings("CLAIMS_SCHEMA" if name == "verdicts" else of_schema)
+        other = _VERDICT if name == "verdicts" else ""
+        types = schema or self.table(name).schema
+        rows = [(column, str(dtype), known.get(column, other)) for column, dtype in types.items()]
         return pl.DataFrame(rows, schema=dict.fromkeys(("column", "type", "meaning"), pl.String), orient="row")
 
     def states(self, model: str, variant: str, review: str) -> ReviewStates:
@@ -385,25 +377,3 @@ def _states_of(store: StateStore, index: int, text: str) -> ReviewStates:
         store.final_norm(span),
         None if received is None else received[:, span],
     )
-
-
-def _schema(name: str) -> str:
-    """Name of the schema of a table by that of its file, with or without the suffix; "" if it has none."""
-    made = tables_made()
-    stem = name.split(".")[0]
-    return next((made[file][1] for file in (name, f"{stem}.parquet", f"{stem}.csv") if file in made), "")
-
-
-def _row(file: str) -> str:
-    schema = _schema(file)
-    return _plain(row(schema)) if schema else _ROWS.get(file, "")
-
-
-def _meanings(schema: str) -> dict[str, tuple[str, str]]:
-    """Type and meaning of every column."""
-    return {name: (str(column.dtype), _plain(column.meaning)) for name, column in described(schema).items()}
-
-
-def _plain(words: str) -> str:
-    """Without the addresses of links, which are those of a page."""
-    return re.sub(r"\[([^]]+)]\([^)]+\)", r"\1", words)

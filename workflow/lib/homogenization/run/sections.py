@@ -24,7 +24,7 @@ _LONGEST_PART = 200  # bytes of a part of a path; file systems take 255
 class Section(BaseModel):
     """A mapping of the configuration: unknown keys are refused, values are not coerced.
 
-    A key's docstring is its meaning, which `python -m homogenization.config.docs` writes into config/README.md.
+    A key's docstring is its meaning; config/README.md has a row for each key.
     """
 
     model_config = ConfigDict(

@@ -1,0 +1,54 @@
+"""What the columns of a table mean: the comments `#:` beside them in the schemas of the library."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from homogenization.tables.catalogue import TABLES
+
+_LIBRARY = Path(__file__).parents[1]
+_SHARED = ("COLUMNS", "CONDITION_COLUMNS")
+
+
+def schema_of(name: str) -> tuple[str, dict[str, Any]] | None:
+    """Name and content of the schema of a table by the name of its file, with or without suffix; None without one."""
+    for tables in TABLES.values():
+        for place, file in enumerate(tables.files):
+            if name in (file.name, file.stem):
+                module = import_module(f"homogenization.{tables.module}")
+                schema = module.SCHEMAS[place]
+                named = next((known for known, value in vars(module).items() if value is schema), "")
+                return (named, schema) if schema is not None else None
+    return None
+
+
+@cache
+def meanings(schema: str) -> dict[str, str]:
+    """Column -> meaning, of a schema by its name in the library, and of the columns that many tables share."""
+    shared = {column: meaning for name in _SHARED for column, meaning in _comments(name)}
+    return shared | dict(_comments(schema))
+
+
+def _comments(schema: str) -> Iterator[tuple[str, str]]:
+    """The columns with a comment behind them, or on the lines above them."""
+    above: list[str] = []
+    for line in _lines(schema):
+        entry, _, behind = line.partition("#:")
+        if part := re.search(r"\*\*([A-Z_]+),", entry):
+            yield from _comments(part[1])
+        for column in re.findall(r'"(\w+)"', entry):
+            for end in ("", "_low", "_high") if "with_ends" in entry else ("",):
+                if meaning := behind or " ".join(above):
+                    yield f"{column}{end}", re.sub(r"\[([^]]+)]\([^)]+\)", r"\1", meaning.strip())
+        above = [] if entry.strip() else [*above, behind.strip()]
+
+
+def _lines(schema: str) -> list[str]:
+    """The lines of a schema, between its braces."""
+    for file in _LIBRARY.rglob("*.py"):
+        if found := re.search(rf"^{schema} = {{\n(.*?)^}}", file.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+            return found[1].splitlines()
+    return []
