@@ -42,7 +42,7 @@ GROUPS = {
     "score_similarity",
     "tables": "tabulate_similarity tabulate_cosines tabulate_extraction tabulate_mauve tabulate_metrics "
     "tabulate_opening_tokens tabulate_placement tabulate_pooled tabulate_summary measure_depth test_contrasts "
-    "find_extrema plot_metric plot_mauve plot_cosine_histogram plot_extrema make_curves make_first_page",
+    "find_extrema plot_metric plot_mauve plot_extrema make_curves make_first_page",
 }
 
 

@@ -261,7 +261,6 @@ def test_a_new_variant_runs_alone(edited):
             **dict.fromkeys(("rewrite_reviews", "score_similarity", "extract_states", *MEASURES), SHARDS),
             "tabulate_similarity": 1,
             "tabulate_placement": 1,
-            "plot_positional_heads": 1,  # it lists the variants
             "read_consequences": 1,
             "probe_states": 1,
             **{rule: number for rule, number in BELOW_STATES.items() if rule != "tabulate_pooled"},

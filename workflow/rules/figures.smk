@@ -9,7 +9,7 @@ FIGURES = [f"<results>/figures/{file}" for figure in drawn_figures(STUDY) for fi
 for figure in drawn_figures(STUDY):
 
     rule:
-        """A figure of the catalogue, or all figures of a kind, in the configured formats."""
+        """A figure of the catalogue, or all figures of a kind, as SVG and PDF."""
         name:
             f"plot_{figure.name}"
         input:

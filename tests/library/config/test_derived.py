@@ -1,10 +1,9 @@
 """What follows from a configuration: shards, jobs, metrics, contrasts; and what rules track of it."""
 
 import pytest
-import yaml
 
 from configured import ENDPOINT, study_of
-from conftest import ROOT, SMALL
+from conftest import SMALL
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
 
@@ -238,15 +237,6 @@ def test_claims_are_plain_values_and_none_without_a_file():
     claims = study_of().judged_claims
     assert {"claim", "statement", "source", "published", "statistic"} <= set(claims[0])
     assert study_of(claims=None).judged_claims == []
-
-
-def test_each_source_of_claims_has_a_board_of_its_own(tmp_path):
-    claims, sources = yaml.safe_load((ROOT / "config/claims.yaml").read_text()), ["Ours 2", "Ours", "ours", "OURS"]
-    of_each = [claim | {"source": source} for claim, source in zip(claims, sources, strict=False)]
-    (tmp_path / "claims.yaml").write_text(yaml.safe_dump(of_each))
-    boards = study_of(claims=str(tmp_path / "claims.yaml")).sources_of_claims
-    assert list(boards.values()) == sources
-    assert list(boards)[:2] == ["ours-2", "ours"]
 
 
 def test_params_are_plain_sorted_and_those_that_are_named():

@@ -20,7 +20,7 @@ def of(name, metric=None, **figures):
 
 def of_file(name, metric="resultant_length"):
     """The fields of a file of a kind."""
-    kinds = {"claims": {"claims_of": "The paper"}, "contrast": {"metric": metric, "view": "raw"}}
+    kinds = {"contrast": {"metric": metric, "view": "raw"}}
     return kinds.get(name, {"metric": metric} if FIGURES[name].each else {})
 
 
@@ -48,26 +48,22 @@ def test_what_the_files_of_a_kind_share_is_said_once_and_what_differs_by_file():
     assert "each" not in parameters_of(study(), "mauve")
 
 
-def test_files_have_the_formats_and_the_report_the_first_of_headline_metrics_alone():
+def test_files_are_svg_and_pdf_and_the_report_has_the_svg_of_headline_metrics_alone():
     chosen = load_study(
         copy.deepcopy(SMALL)
-        | {"metrics": ["effective_rank", "normalized_effective_rank"], "figures": {"formats": ["pdf", "png"]}}
-        | {"interventions": None, "consequences": None}
+        | {"metrics": ["effective_rank", "normalized_effective_rank"], "interventions": None, "consequences": None}
     )
     files = dict(drawn_files(chosen, FIGURES["metric"]))
-    assert list(files) == [
-        f"metrics/{metric}.{suffix}"
-        for metric in ("effective_rank", "normalized_effective_rank")
-        for suffix in ("pdf", "png")
-    ]
-    entry = files.pop("metrics/normalized_effective_rank.pdf")
+    metrics = ("effective_rank", "normalized_effective_rank")
+    assert list(files) == [f"metrics/{metric}.{suffix}" for metric in metrics for suffix in ("svg", "pdf")]
+    entry = files.pop("metrics/normalized_effective_rank.svg")
     assert entry["labels"] == {"title": "Normalised effective rank"}
     assert not any(files.values())
 
 
 def test_braces_of_a_title_are_no_wildcards_of_snakemake():
     chosen = study({"titles": {"mauve": "Layers {all}"}})
-    ((_, entry),) = drawn_files(chosen, FIGURES["mauve"])
+    ((_, entry), _) = drawn_files(chosen, FIGURES["mauve"])
     assert entry["labels"] == {"title": "Layers (all)"}
     assert parameters_of(chosen, "mauve")["title"] == "Layers {all}"
 
@@ -118,34 +114,20 @@ def test_a_title_belongs_to_its_figure_alone():
     } == {"metric"}
 
 
-OF_ARMS = ("training", "arms")  # which this study lacks
-
-
 @pytest.mark.parametrize(
     ("changes", "concerned"),
     [
-        ({"figures": {"views": ["raw"]}}, {"metric", "arms"}),
+        ({"figures": {"views": ["raw"]}}, {"metric"}),
         ({"similarity": {**SMALL["similarity"], "threshold": 0.7}}, {"similarity"}),
         ({"contrasts": {**SMALL["contrasts"], "confidence": 0.9}}, {"contrast"}),
         ({"contrasts": {**SMALL["contrasts"], "pairs": [["original", "front"]]}}, {"contrast"}),
         (
             {"figures": {"labels": {"original": "Untouched"}}},
-            set(FIGURES)
-            - {
-                "similarity",
-                "sensitivity",
-                "claims",
-                "dose_response",
-                "conditions",
-                "susceptibility",
-                "extrema",
-                "harm",
-            }
-            - {*OF_ARMS},
+            set(FIGURES) - {"similarity", "dose_response", "conditions", "extrema", "harm", "training"},
         ),
         (
             {"figures": {"labels": {"tiny": "Tiny"}}},
-            set(FIGURES) - {"similarity", "placement", "sensitivity", *OF_ARMS},
+            set(FIGURES) - {"similarity", "placement", "training"},
         ),
     ],
 )

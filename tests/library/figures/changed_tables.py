@@ -9,7 +9,6 @@ from homogenization.figures.shown import names_of
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
-from homogenization.tables import arms
 from library.figures.example_tables import BLOCKS, SCHEMAS, example_table
 
 N_CHANGED = 12  # reviews with changed attention
@@ -88,35 +87,6 @@ def _with_all_columns(doses):
     return pl.concat([pl.DataFrame(schema=schema), doses], how="diagonal_relaxed").select(*schema)
 
 
-SLOPES = {"first": 0.2, "removed": -0.1}
-SLOPED = {"alpha": 30, "beta": 4}
-
-
-def slope(pattern, block):
-    return SLOPES[pattern] / block
-
-
-def slopes_table(blocks=SLOPED):
-    """The sum over all blocks, too, which is not drawn."""
-    views = {"cosine_anisotropy": ["all_tokens", "after_quarter"], "stable_rank": ["centred"]}
-    of_blocks = example_table(
-        "slopes.parquet",
-        blocks,
-        variant="original",
-        pattern=list(SLOPES),
-        against=["untouched", "removed"],
-        layer=lambda row: blocks[row["model"]],
-        metric=list(views),
-        view=lambda row: views[row["metric"]],
-        estimate=lambda row: slope(row["pattern"], row["block"]) + (row["against"] != "untouched"),
-        ci_low=lambda row: slope(row["pattern"], row["block"]) - 0.05,
-        ci_high=lambda row: slope(row["pattern"], row["block"]) + 0.05,
-        n_reviews=9,
-    )
-    whole = of_blocks.head(1).with_columns(block=pl.lit(None, pl.Int32), estimate=99.0)
-    return pl.concat([of_blocks, whole])
-
-
 READ = 30  # reviews that are read
 HARMED = [  # kind, pattern, strength, placebo, reviews whose sink moved
     ("steering", "first", 0.1, False, 0),
@@ -166,14 +136,13 @@ def by_depth(file, quantities=(None,)):
 
 
 ARMS = [["diverse", "Diverse"], ["tuned", "Tuned"]]
-SEEDS, STEPS, LAYERS = (0, 1, 2), (0, 10), 5
 
 
 def losses_table():
     return example_table(
         "training.parquet",
         arm=names_of(ARMS),
-        seed=list(SEEDS),
+        seed=[0, 1, 2],
         step=list(range(11)),
         loss=lambda row: None if row["step"] == 10 else 4 - 0.1 * row["step"] + 0.01 * row["seed"],
         held_out_loss=lambda row: (
@@ -184,25 +153,3 @@ def losses_table():
         n_training=1800,
         n_held_out=100,
     )
-
-
-def trained_value(arm, seed, step, layer):
-    return 0.1 * layer + 0.02 * step * (arm == "tuned") + 0.01 * seed
-
-
-def over_seeds():
-    models = {f"{arm}-{seed}-step{step}": (arm, seed, step) for arm, _ in ARMS for seed in SEEDS for step in STEPS}
-    losses = [
-        {"arm": arm, "seed": seed, "step": step, "held_out_loss": 4 - 0.1 * step - 0.2 * (step > 0) * (arm == "tuned")}
-        for arm, seed, step in models.values()
-    ]
-    summary = example_table(
-        "summary.parquet",
-        dict.fromkeys(models, LAYERS - 1),
-        variant="original",
-        metric="cosine_anisotropy",
-        view=["all_tokens", "without_first"],
-        mean=lambda row: trained_value(*models[row["model"]], row["layer"]),
-    )
-    told = [[model, *about] for model, about in models.items()]
-    return arms.tabulate(summary, pl.DataFrame(losses), told, [["diverse", "tuned"]])

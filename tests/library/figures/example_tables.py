@@ -11,7 +11,6 @@ import polars as pl
 from drawings import VARIANTS, N
 from homogenization.figures.lines import FIRST_TOKEN_METRICS
 from homogenization.figures.shown import names_of
-from homogenization.measures.positional import CAUSAL_CELLS, DICTIONARY
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.tables.catalogue import TABLES
 
@@ -110,54 +109,6 @@ def attention_table(blocks=BLOCKS, uniform=lambda place: 3 * np.exp(-4 * place))
         ci_low=lambda row: row["received"] * 0.9,
         ci_high=lambda row: row["received"] * 1.2,
         uniform=lambda row: uniform(row["relative_position"]),
-    )
-
-
-def positional_table(blocks=BLOCKS, variants=("original", "front")):
-    """Of three heads, of which each is as positional as it is far from the first head of the first block."""
-    return example_table(
-        "positional.parquet",
-        blocks,
-        variant=list(variants),
-        head=[1, 2, 3],
-        **dict.fromkeys((f"weight_{name}" for name in DICTIONARY), 1 / len(DICTIONARY)),
-        positional_mass=lambda row: row["depth"] * row["head"] / 3,
-        total_mass=1.0,
-        null_mass=0.01,
-        ratio=lambda row: row["positional_mass"] / 2,
-    )
-
-
-def templates_table(blocks=BLOCKS, cells=CAUSAL_CELLS[:9]):
-    """The attention of a cell is its block and its number over uniform attention."""
-    return example_table(
-        "templates.parquet",
-        blocks,
-        variant=["original", "front"],
-        query_bin=[5, 6, 7],
-        cell=list(cells),
-        n_queries=lambda row: {5: 100, 6: 300, 7: 200}[row["query_bin"]],
-        attention=lambda row: 0.01 * (row["block"] + cells.index(row["cell"])),
-        uniform=0.01,
-    )
-
-
-def cosine_table(blocks=BLOCKS):
-    edges = np.linspace(-1, 1, 41).round(2)
-
-    @cache
-    def density(layer):
-        heights = np.exp(-(((edges[:-1] + edges[1:]) / 2 - 0.1 * layer) ** 2) * 20)
-        return dict(zip(edges.tolist(), heights / heights.sum() / 0.05, strict=False))
-
-    return example_table(
-        "cosines.parquet",
-        blocks,
-        point=POINTS,
-        tokens="all_tokens",
-        bin_left=edges[:-1].tolist(),
-        bin_right=lambda row: row["bin_left"] + 0.05,
-        density=lambda row: density(row["layer"])[row["bin_left"]],
     )
 
 
@@ -261,56 +212,6 @@ def contrasts_table(blocks=DEEPER, pairs=PAIRS, metric=CONTRASTED, views=("raw",
         n_common=31,
         depth_range=OF_DEPTH,
         review_sd=OF_DEPTH / 2,
-    )
-
-
-SCATTERED = (  # metric and view of what is drawn and of what is not
-    ("first_token_energy_share", "all_tokens"),
-    ("max_explainable_variance", "raw"),
-    ("max_explainable_variance", "raw_without_first"),
-    ("max_explainable_variance", "unit"),
-    ("effective_rank", "raw"),
-)
-
-
-def metrics_table(blocks=DEEPER, n=N):
-    """Random values of reviews, of which the first two keep the bound; the same after the final norm."""
-
-    @cache
-    def values(model, layer):
-        uniform = np.random.default_rng([len(model), layer]).uniform(size=(len(SCATTERED), n))
-        uniform[1] = uniform[0] + (1 - uniform[0]) * uniform[1]
-        return dict(zip(SCATTERED, uniform, strict=True))
-
-    metrics = list(dict.fromkeys(metric for metric, _ in SCATTERED))
-    return example_table(
-        "metrics.parquet",
-        blocks,
-        variant="original",
-        number=list(range(n)),
-        review_id=lambda row: f"{row['number']:012x}",
-        point=POINTS,
-        metric=metrics,
-        view=lambda row: [view for metric, view in SCATTERED if metric == row["metric"]],
-        value=lambda row: values(row["model"], row["layer"])[row["metric"], row["view"]][row["number"]],
-    )
-
-
-def correlations_table(blocks=DEEPER, bound_holds=1.0):
-    def pearson(row):
-        of_predictor = {"first_token_norm": 0.11, "first_token_energy_share": -0.625}[row["predictor"]]
-        return of_predictor if row["scope"] == "reviews_and_layers" else 0.22
-
-    return example_table(
-        "first_token.parquet",
-        blocks,
-        variant="original",
-        predictor=["first_token_norm", "first_token_energy_share"],
-        scope=["reviews_and_layers", "layers", "reviews"],
-        pearson=pearson,
-        pearson_low=lambda row: row["pearson"] - 0.05,
-        pearson_high=lambda row: row["pearson"] + 0.015,
-        bound_holds=lambda row: bound_holds if row["view"] == "raw" else np.nan,
     )
 
 

@@ -9,7 +9,6 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 import pytest
 from matplotlib.figure import Figure
@@ -17,14 +16,9 @@ from matplotlib.figure import Figure
 from dosed import COSINE
 from drawings import VARIANTS, N, shown
 from homogenization.figures.catalogue import FIGURES
-from homogenization.figures.claims import COLUMNS
 from homogenization.figures.drawing import draw_figure
 from homogenization.figures.shown import Shown
-from homogenization.measures.views import VIEWS
-from homogenization.metrics.geometry import GEOMETRY_METRICS
-from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.run.errors import HomogenizationError
-from homogenization.statistics.causes import CAUSES
 from library.figures.changed_tables import (
     ARMS,
     N_CHANGED,
@@ -34,101 +28,24 @@ from library.figures.changed_tables import (
     dose_tables,
     harm_table,
     losses_table,
-    over_seeds,
-    slopes_table,
 )
 from library.figures.example_tables import (
     CONTRASTED,
     MEV,
     NAMED,
     PAIRS,
-    SCHEMAS,
     attention_table,
     balance_table,
     components_table,
     contrasts_table,
-    correlations_table,
-    cosine_table,
     example_table,
     extrema_tables,
     first_token_table,
     mauve_table,
-    metrics_table,
     placement_table,
-    positional_table,
     similarity_table,
     summary_table,
-    templates_table,
 )
-
-TOKENS = {None: 30, "the": 20, " ": 10, "$5": 8, **{f"word{index}": 2 for index in range(12)}}
-
-
-def sinks_table():
-    """In the second variant, each token is a sink in one review more."""
-    return example_table(
-        "sinks.parquet",
-        model="alpha",
-        variant=["original", "front"],
-        kind="attention",
-        token=list(TOKENS),
-        n_reviews=lambda row: TOKENS[row["token"]] + (row["variant"] == "front"),
-        position=12.0,
-        first_block=3.0,
-        last_block=9.0,
-    )
-
-
-TITLES = {name: metric.title for name, metric in (SPECTRAL_METRICS | GEOMETRY_METRICS).items()}
-SPECIAL = {  # what stands apart among responses of .1
-    ("max_explainable_variance", "raw"): {"cone": 0.834, "compression": 0.499},
-    ("schatten_inf", "raw"): {"massive_first_token": -56.4},
-    ("stable_rank", "unit"): {"antipodal_pairs": 0.5, "cone": -0.7, "matrix_shape": -0.001},
-    # a collapse does not move it
-    ("cosine_modes", "all_tokens"): dict.fromkeys(CAUSES, np.nan) | {"answers_to": "antipodal_pairs"},
-}
-
-
-def responses():
-    """Every metric and view in the order of the registries."""
-    views = dict.fromkeys(SPECTRAL_METRICS, VIEWS) | {name: metric.views for name, metric in GEOMETRY_METRICS.items()}
-    usual = dict.fromkeys(CAUSES, 0.1) | {"collapse": 1.0, "answers_to": "collapse", "confuses": ""}
-    rows = [
-        {"metric": metric, "view": view} | usual | SPECIAL.get((metric, view), {})
-        for metric, of_metric in views.items()
-        for view in of_metric
-    ]
-    return pl.DataFrame(rows, schema=SCHEMAS["sensitivity.csv"])
-
-
-FINDINGS = ["supported", "contradicted", "undecided", "not tested", "negligible"]
-COMPARISONS = pl.DataFrame({"variant": ["front", "end"], "minus": ["original"] * 2, "imbalance": [None, "length"]})
-
-
-def claims_table(models=("alpha", "beta"), n_claims=10, **changes):
-    rows = []
-    for index in range(n_claims):
-        statement = "Something long enough to take more than one line of the board holds. " * (1 + index % 3)
-        for place, model in enumerate([None] if index == 4 else models):
-            verdict = FINDINGS[(index + place) % 5]
-            estimate = float("nan") if verdict == "not tested" else -0.01234 * 10.0 ** (-index)
-            reason = "the study has no metric first_token_attention_share " * index if verdict == "not tested" else None
-            rows.append(
-                {
-                    "claim": f"claim-{index}", "statement": statement.strip(),
-                    "source": "paper", "convention": "raw", "model": model,
-                    "statistic": "similarity" if index == 4 else "contrast",
-                    "variant": "front", "minus": "original", "verdict": verdict, "measured": "mean difference",
-                    "criterion": "< 0", "unit": "reviews", "published": None, "reason": reason,
-                    "depends_on_length": False, "fragile": False, "p_decides": False, "estimate": estimate,
-                    "ci_low": estimate * 1.5, "ci_high": float("nan") if index == 5 else estimate / 2,
-                    "depth_range": float("nan"), "relative_effect": float("nan"),
-                    "without_first": float("nan"), "p_max_t": 0.123, "n_reviews": N,
-                }
-            )  # fmt: skip
-            if model == "alpha" and index == 0:
-                rows[-1] |= changes
-    return pl.DataFrame(rows, schema=COLUMNS["claims"])
 
 
 class Example(NamedTuple):
@@ -154,12 +71,10 @@ class Example(NamedTuple):
 
 _VIEWS = ["raw", "raw_without_first"]
 _CHANGED = {"metric": COSINE, "label": "cosine", "homogenization": 1}
-_TRAINED = {"arms": ARMS, "arm_pairs": [["diverse", "tuned", "Diverse minus Tuned"]], "metric": "cosine_anisotropy"}
 _OF_CHANGED = f"n = {N_CHANGED - 3} to {N_CHANGED} reviews"
 EXAMPLES = {
     "metric": Example(summary_table, {"metric": "effective_rank", "label": "Effective rank", "views": _VIEWS}),
     "mauve": Example(mauve_table, size="6 values a point", refusal="MAUVE between consecutive layers"),
-    "cosine_histogram": Example(cosine_table, refusal="cosines between tokens"),
     "first_token": Example(first_token_table, refusal="first_token_norm"),
     "attention_profile": Example(attention_table, refusal="attention received", absent="no attention"),
     "attention_heatmap": Example(attention_table, refusal="attention received", absent="no attention"),
@@ -185,22 +100,12 @@ EXAMPLES = {
         },
         refusal=CONTRASTED,
     ),
-    "first_token_scatter": Example(
-        lambda: {"metrics": metrics_table(), "first_token": correlations_table()}, refusal="first_token_energy_share"
-    ),
     "components": Example(components_table, size="n = 6 reviews, Original", refusal=None, absent=None, labelled=False),
     "extrema": Example(
         extrema_tables, {"metric_titles": {MEV: "Maximum explainable variance"}}, refusal="no rows for models"
     ),
     "dose_response": Example(dose_tables, _CHANGED, _OF_CHANGED, "no rows for metric", None, labelled=False),
     "conditions": Example(conditions_tables, _CHANGED, f"n = {N_CHANGED} reviews", None, None, labelled=False),
-    "susceptibility": Example(
-        slopes_table,
-        {"metric_titles": {"cosine_anisotropy": "Cosine anisotropy"}},
-        "n = 9 reviews",
-        "no rows for models",
-        None,
-    ),
     "harm": Example(harm_table, size=f"n = {READ} reviews", refusal="models alpha, beta", absent=None),
     "probes": Example(
         lambda: by_depth("probes.parquet", ("log_loss", "accuracy", "null_log_loss", "null_accuracy")),
@@ -208,31 +113,7 @@ EXAMPLES = {
         refusal="no rows for probes",
         absent=None,
     ),
-    "training": Example(losses_table, _TRAINED, "3 seeds; 1,800 texts to train on, 100 held out", "arms"),
-    "arms": Example(
-        over_seeds, _TRAINED | {"views": ["all_tokens"], "label": "cosine"}, "3 seeds", "metric 'cosine_anisotropy'"
-    ),
-    "positional_heads": Example(positional_table, refusal="positional attention", absent=None),
-    "positional_templates": Example(
-        lambda: {"templates": templates_table(), "positional": positional_table(), "attention": attention_table()},
-        refusal="templates of attention",
-        absent=None,
-    ),
-    "sinks": Example(sinks_table, refusal=None, absent="none", labelled=False),
-    "sensitivity": Example(
-        responses,
-        {"metric_titles": TITLES},
-        "Bold: at least 0.5",
-        "with a row for each metric and view",
-        labelled=False,
-    ),
-    "claims": Example(
-        lambda: {"claims": claims_table(), "comparisons": COMPARISONS},
-        {"claims_of": "paper"},
-        refusal="claims of 'paper'",
-        absent="",
-        labelled=False,
-    ),
+    "training": Example(losses_table, {"arms": ARMS}, "3 seeds; 1,800 texts to train on, 100 held out", "arms"),
 }
 
 

@@ -73,7 +73,7 @@ def test_captions_render(caption):
     text = rendered(caption, params, CONFIG)
     html = in_html(text)
     assert ":math:" not in text
-    wanted = SAID.get(caption.stem, ["The title"]) + (["The title"] if caption.stem == "claims" else [])
+    wanted = SAID.get(caption.stem, ["The title"])
     assert all(word in html for word in wanted)
 
 
@@ -110,8 +110,3 @@ def test_the_first_page_has_what_tables_say_in_words(name, tmp_path):
     assert f"<strong>{name.capitalize()}" in page
     written = re.sub(r"<[^>]*>|someone/small|moved: front", "", page)
     assert not re.findall(r"\b(small|tuned|front)\b", written)
-
-
-def test_the_caption_of_claims_serves_the_table_too():
-    """The rule that makes the table has no title."""
-    assert rendered(ROOT / "workflow/report/claims.rst", {}, {}).startswith("Each claim")

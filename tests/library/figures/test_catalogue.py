@@ -16,9 +16,6 @@ from homogenization.tables.catalogue import TABLES
 pytestmark = pytest.mark.usefixtures("in_project")
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
-SHARED = {"__init__", "catalogue", "drawing", "grammar", "shown", "style", "view_labels", "words"}
-OF_TABLES = {"acceptance", "audit", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
-OF_TABLES |= {"harm_table", "mechanism", "training_in_words", "soundness"}
 
 
 def study(**changes):
@@ -37,15 +34,10 @@ def names(chosen):
     return {figure.name for figure in drawn_figures(chosen)}
 
 
-def test_every_module_has_an_entry_and_every_entry_a_function():
-    modules = {path.stem for path in (LIBRARY / "figures").glob("*.py")}
-    assert modules - SHARED == {figure.module for figure in FIGURES.values()}
-    assert all(callable(getattr(module_of(name), name)) for name in FIGURES)
-
-
 def test_every_entry_has_a_caption():
     captions = {path.stem for path in (ROOT / "workflow/report").glob("*.rst")}
-    assert captions == set(FIGURES) | OF_TABLES | {"workflow", "claims_table", "curves", "texts"}
+    of_tables = {file.caption or file.stem for made in TABLES.values() for file in made.files if file.label}
+    assert captions == set(FIGURES) | of_tables | {"workflow", "claims_table", "curves", "texts"}
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -72,33 +64,29 @@ def test_a_study_with_everything_draws_everything():
 @pytest.mark.parametrize(
     ("changes", "missing"),
     [
-        ({}, {"first_token_scatter"}),
+        ({}, set()),
         (
             {"states.record_attention": False},
-            {"attention_profile", "attention_heatmap", "first_token", "positional_templates"},
+            {"attention_profile", "attention_heatmap", "first_token"},
         ),
         (
             {"variants": {"original": {"rewriter": "none"}}, "positional.variants": ["original"]},
             {"similarity", "placement", "contrast", "balance"},
         ),
-        ({"models": SMALL["models"]}, {"training", "arms"}),
+        ({"models": SMALL["models"]}, {"training"}),
         ({"contrasts.pairs": []}, {"contrast"}),
         ({"extrema": None}, {"extrema"}),
-        ({"metrics": ["effective_rank"]}, {"first_token", "contrast", "extrema", "arms"}),
+        ({"metrics": ["effective_rank"]}, {"first_token", "contrast", "extrema"}),
         ({"components": None}, {"components"}),
-        ({"interventions": None}, {"dose_response", "conditions", "susceptibility", "harm"}),
-        ({"interventions.slopes": None}, {"susceptibility"}),
+        ({"interventions": None}, {"dose_response", "conditions", "harm"}),
         ({"interventions.steering": None}, {"dose_response"}),
         ({"interventions.masked": [], "interventions.clipped": None}, {"conditions"}),
         ({"consequences": None}, {"harm", "probes"}),
         ({"consequences.probes": None}, {"probes"}),
-        ({"positional": None}, {"positional_heads", "positional_templates", "sinks"}),
-        ({"sensitivity": None}, {"sensitivity"}),
-        ({"claims": None}, {"claims"}),
     ],
 )
 def test_a_study_leaves_out_what_it_has_no_tables_for(changes, missing):
-    assert set(FIGURES) - names(study(**changes)) == missing | {"first_token_scatter"}
+    assert set(FIGURES) - names(study(**changes)) == missing
 
 
 def test_a_figure_of_each_metric_has_a_file_of_each():
@@ -113,15 +101,6 @@ def test_a_figure_of_each_metric_has_a_file_of_each():
         "view": "all_tokens",
     }
     assert FIGURES["mauve"].files(small) == {"mauve": {}}
-
-
-def test_a_board_has_the_claims_of_one_source():
-    files = FIGURES["claims"].files(study())
-    assert [of_file["claims_of"] for of_file in files.values()][:2] == [
-        "The paper, arXiv 2508.17126",
-        "Open question 3 of the paper, arXiv 2508.17126",
-    ]
-    assert next(iter(files)) == "claims/the-paper-arxiv-2508.17126"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from dosed import STRENGTHS
 from drawings import line, texts
-from library.figures.changed_tables import EFFECTS, SLOPED, not_tested, slopes_table
+from library.figures.changed_tables import EFFECTS, not_tested
 from library.figures.changed_tables import N_CHANGED as N
 from library.figures.examples import drawn, figure_of, tables_of
 
@@ -147,22 +147,6 @@ def test_conditions_that_are_not_tested_have_no_point_and_are_counted():
     assert "Not tested, and without a point: conditions with" in texts(figure)
     labels = {curve.get_label() for axes in figure.axes[:2] for curve in axes.lines}
     assert labels == {"zero", "first token masked, all reviews", "massive tokens masked, all reviews"}
-
-
-def test_lines_are_the_slopes_of_blocks_from_the_untouched_run():
-    figure = drawn("susceptibility")
-    assert "d Cosine anisotropy / dλ" in texts(figure)
-    assert [axes.get_title() for axes in figure.axes] == ["Alpha (trained)", "Beta (random)", "", ""]
-    for axes, n_blocks in zip(figure.axes[:2], SLOPED.values(), strict=True):
-        assert len(line(axes, "first").get_xdata()) == n_blocks
-        vertices = axes.collections[0].get_paths()[0].vertices
-        assert vertices[:, 1].max() == 0.25
-        assert len(axes.collections) == 1
-
-
-def test_slopes_that_are_not_tested_are_said():
-    figure = figure_of("susceptibility", not_tested(slopes_table({"alpha": 30})))
-    assert "not tested: 9 reviews" in texts(figure)
 
 
 def test_points_are_conditions_and_placebos_are_open():

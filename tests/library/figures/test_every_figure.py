@@ -21,7 +21,6 @@ LINES = {
     "first_token": (2, "original", "depth mean", "model=alpha metric=first_token_energy_share variant=original"),
     "attention_profile": (0, "end", "relative_position received", "model=alpha variant=end layer=1"),
     "extrema": (0, "curve", "depth mean", "model=alpha variant=original view=raw"),
-    "susceptibility": (1, "removed", "block estimate", "model=beta pattern=removed against=untouched view=all_tokens"),
     "probes": (0, "front", "depth estimate", "model=alpha variant=front quantity=log_loss"),
     "training": (0, "held-out", "step held_out_loss", "arm=diverse seed=0"),
 }
@@ -55,10 +54,9 @@ def test_on_paper_it_has_the_width_of_a_column_or_page_and_its_words_in_the_meta
     assert "<dc:title>A title of its own</dc:title>" in svg
     assert "<dc:description>" in svg
     assert "/Subtype /Type0" in (tmp_path / "a.pdf").read_bytes().decode("latin1")  # fonts, not outlines
-    if name not in ("claims", "sensitivity"):  # tables of boxes
-        assert figure.get_figwidth() in (3.35, 6.75)
-        assert min(text.get_fontsize() for text in words) >= 6
-        require_room(figure)
+    assert figure.get_figwidth() in (3.35, 6.75)
+    assert min(text.get_fontsize() for text in words) >= 6
+    require_room(figure)
 
 
 def with_strangers(table, told):
@@ -93,7 +91,7 @@ def test_a_model_that_the_tables_lack_is_left_out_or_says_so(name):
         assert "Alpha (trained)" in written
 
 
-@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"sinks"}))  # there may be none
+@pytest.mark.parametrize("name", FIGURES)
 def test_tables_without_its_rows_are_refused(name):
     table, rows = next(iter(tables_of(name).items()))
     if example(name).refusal:

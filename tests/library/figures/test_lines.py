@@ -1,16 +1,13 @@
-"""Figures of lines: a metric, MAUVE, cosines, the first token, training."""
+"""Figures of lines: a metric, MAUVE, the first token, training."""
 
 import numpy as np
 import polars as pl
 import pytest
 
-from drawings import VARIANTS, line, named, texts
-from homogenization.figures.catalogue import FIGURES
-from homogenization.figures.lines import FIRST_TOKEN_METRICS
+from drawings import VARIANTS, line, texts
 from library.figures import examples
-from library.figures.changed_tables import LAYERS, STEPS, trained_value
-from library.figures.example_tables import cosine_table, first_token_table, mauve_table, summary_table, value_of
-from library.figures.examples import drawn, figure_of, require_refusal, tables_of
+from library.figures.example_tables import first_token_table, mauve_table, summary_table, value_of
+from library.figures.examples import drawn, figure_of, require_refusal
 
 
 def of_metric(table, **fields):
@@ -86,35 +83,6 @@ def test_a_variant_with_too_few_tokens_is_named_and_one_that_is_not_measured_is_
     require_refusal("mauve", "MAUVE between consecutive layers", mauve_table().filter(kind="null"))
 
 
-def test_ridges_rise_with_depth_and_keep_the_form_of_the_histogram():
-    axes = drawn("cosine_histogram").axes[0]
-    ridges = [curve.get_ydata() for curve in axes.lines if curve.get_label() == "original"]
-    assert len(ridges) == 8  # 7 layers and the final norm
-    table = tables_of("cosine_histogram")["cosines"]
-    histogram = table.filter(model="alpha", variant="original", point="residual_stream", layer=3)["density"]
-    np.testing.assert_allclose((ridges[3] - 3) / (ridges[3] - 3).max(), histogram / histogram.max(), atol=1e-12)
-    labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels[0] == "0 (0.00)"
-    assert "final norm" in labels[-1].replace("\n", " ")
-
-
-def test_ridges_of_a_deep_model_are_a_selection_with_both_ends():
-    figure = figure_of("cosine_histogram", cosine_table({"deep": 32}), models=named(["deep"]))
-    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert len(labels) == 10
-    assert labels[0].startswith("0 ")
-    assert labels[-2].startswith("32 ")
-
-
-def test_pairs_with_the_first_token_have_no_curve():
-    table = tables_of("cosine_histogram")["cosines"]
-    first = table.with_columns(tokens=pl.lit("first_token"), density=pl.lit(1.0))
-    figure = figure_of("cosine_histogram", pl.concat([table, first]))
-    for axes, other in zip(figure.axes, drawn("cosine_histogram").axes, strict=True):
-        for curve, wanted in zip(axes.lines, other.lines, strict=True):
-            np.testing.assert_array_equal(curve.get_ydata(), wanted.get_ydata())
-
-
 def test_it_has_a_row_a_measure_and_the_uniform_share():
     table = first_token_table().with_columns(
         mean=pl.when(pl.col("metric") == "first_token_attention_excess").then(pl.col("mean") - 0.04).otherwise("mean")
@@ -128,29 +96,7 @@ def test_it_has_a_row_a_measure_and_the_uniform_share():
     assert len(of_norm.axes) == 2, "what is not in the table has no row"
 
 
-def test_a_study_draws_it_where_it_has_one_of_its_rows():
-    """The excess over uniform attention alone draws no row."""
-    for metric in (*FIRST_TOKEN_METRICS, "effective_rank"):
-        study = type("Study", (), {"tabulated_metrics": [metric]})
-        drawn_there = bool(FIGURES["first_token"].when(study))
-        assert drawn_there == (metric in FIRST_TOKEN_METRICS and metric != "first_token_attention_excess"), metric
-
-
 def test_losses_of_every_seed_beside_those_of_counts():
     axes = drawn("training").axes
     assert [text.get_text() for text in axes[0].texts] == ["3.02"]  # the mean over seeds
     np.testing.assert_allclose(line(axes[1], "bigram").get_ydata(), 3.3)
-
-
-def test_arms_their_snapshots_and_their_difference():
-    figure = drawn("arms")
-    for title in ("at the end of training", "Diverse, by step", "Tuned, by step", "Diverse minus Tuned"):
-        assert title in texts(figure)
-    assert "Diverse minus Tuned, where both have a held-out loss of 3.00 nats" in texts(figure).replace("\n", " ")
-    at_end, _, by_step, difference, at_loss = figure.axes
-    for axes, label, step in ((at_end, "tuned", 10), (by_step, "0", 0)):
-        wanted = [trained_value("tuned", 1, step, layer) for layer in range(LAYERS)]
-        np.testing.assert_allclose(line(axes, label).get_ydata(), wanted)
-    np.testing.assert_allclose(line(difference, "diverse").get_ydata(), -0.2)
-    between = np.interp(3.0, [4 - 0.1 * step - 0.2 * (step > 0) for step in STEPS[::-1]], STEPS[::-1])
-    np.testing.assert_allclose(line(at_loss, "diverse").get_ydata(), -0.02 * between)

@@ -5,7 +5,6 @@ import pytest
 
 from drawings import MODELS, VARIANTS
 from homogenization.figures.catalogue import FIGURES
-from homogenization.figures.claims import COLUMNS
 from homogenization.figures.drawing import save_figure
 from homogenization.run.parquet import read_table, write_table
 from library.figures.example_tables import attention_table, summary_table
@@ -20,7 +19,7 @@ def plot(table, figure, *others, files=("figure",), **params):
         "plot",
         folder / "log.txt",
         input={path.stem: str(path) for path in (table, *others)},
-        output={f"{file}.{suffix}": str(folder / f"{file}.{suffix}") for file in files for suffix in ("svg", "png")},
+        output={f"{file}.{suffix}": str(folder / f"{file}.{suffix}") for file in files for suffix in ("svg", "pdf")},
         params={"code": "0", "module": f"figures.{FIGURES[figure].module}", "figure": figure, "title": "T"} | params,
     )
 
@@ -33,9 +32,9 @@ def test_it_writes_the_drawing_of_the_module_in_both_formats(tmp_path):
     table = attention_table({"alpha": 2})
     write_table(table, tmp_path / "attention.parquet")
     plot(tmp_path / "attention.parquet", "attention_heatmap", variants=VARIANTS, models=MODELS[:1])
-    own = tmp_path / "own.svg", tmp_path / "own.png"
+    own = tmp_path / "own.svg", tmp_path / "own.pdf"
     save_figure(figure_of("attention_heatmap", table, models=MODELS[:1]), *own)
-    for suffix, path in zip(("svg", "png"), own, strict=True):
+    for suffix, path in zip(("svg", "pdf"), own, strict=True):
         assert (tmp_path / f"figure.{suffix}").read_bytes() == path.read_bytes()
 
 
@@ -48,7 +47,7 @@ def test_the_figures_of_a_kind_are_drawn_in_one_job_each_with_its_own_fields(tmp
     for name, own in each.items():
         save_figure(figure_of("metric", read_table(table), **shared | own), tmp_path / "own.svg")
         assert (tmp_path / f"{name}.svg").read_bytes() == (tmp_path / "own.svg").read_bytes()
-        assert (tmp_path / f"{name}.png").exists()
+        assert (tmp_path / f"{name}.pdf").exists()
 
 
 def test_a_table_without_the_rows_is_named_in_the_log_and_nothing_is_written(tmp_path):
@@ -58,38 +57,3 @@ def test_a_table_without_the_rows_is_named_in_the_log_and_nothing_is_written(tmp
         plot(path, "attention_heatmap", variants=VARIANTS, models=[["gamma", "G"]])
     assert f"{path}: no rows" in str(refused.value)
     assert files_in(tmp_path) == ["attention.parquet", "log.txt"]
-
-
-def test_csv_tables_are_read_with_the_columns_of_their_figure(tmp_path):
-    row = dict.fromkeys(COLUMNS["claims"]) | {"claim": "c", "statement": "All is well.", "source": "We"}
-    row |= {"model": "alpha", "statistic": "contrast", "variant": "front", "minus": "inward", "unit": "reviews"}
-    row |= {"verdict": "supported", "estimate": 1.0, "measured": "mean difference", "criterion": "> 0", "n_reviews": 4}
-    row |= dict.fromkeys(("depends_on_length", "fragile", "p_decides"), False)
-    table = pl.DataFrame([row], schema=COLUMNS["claims"]).with_columns(sample_size_80=pl.lit("with, a comma"))
-    table.write_csv(tmp_path / "claims.csv")
-    pair = {"variant": "front", "minus": "inward", "imbalance": "words, tokens per word"}
-    pl.DataFrame([pair | {"tested": True}]).write_csv(tmp_path / "comparisons.csv")
-    plot(tmp_path / "claims.csv", "claims", tmp_path / "comparisons.csv", models=MODELS[:1], claims_of="We")
-    drawn = (tmp_path / "figure.svg").read_text()
-    assert "All is well." in drawn
-    assert "unbalanced" in drawn
-
-
-@pytest.mark.parametrize(
-    ("figure", "content"),
-    [
-        ("claims", "claim,statement\na,b\n"),
-        ("sensitivity", ""),
-        ("sensitivity", "metric,view\nstable_rank,raw\n"),
-        ("sensitivity", '"cut short'),
-    ],
-    ids=["other columns", "empty", "columns missing", "cut short"],
-)
-def test_a_damaged_csv_table_is_moved_aside_and_then_gone(tmp_path, figure, content):
-    path = tmp_path / f"{figure}.csv"
-    path.write_text(content)
-    for said in (r"moved to .*again", "gone"):
-        with pytest.raises(ScriptError, match=said) as refused:
-            plot(path, figure)
-        assert str(path) in str(refused.value)
-        assert files_in(tmp_path) == sorted([f"{figure}.csv.damaged", "log.txt"])

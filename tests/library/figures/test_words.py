@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import counted, short_number, two_decimals
+from homogenization.figures.words import counted, short_number
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,6 @@ from homogenization.figures.words import counted, short_number, two_decimals
 def test_short_numbers(value, plain, signed):
     assert short_number(value) == plain
     assert short_number(value, signed=True) == signed
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [(0.5, "0.50"), (-0.456, "−0.46"), (-0.001, "0"), (0.0, "0"), (9.994, "9.99"), (9.996, "10"), (-123.4, "−123")],
-)
-def test_two_decimals_of_small_numbers_and_none_of_large_ones(value, written):
-    assert two_decimals(value) == written
 
 
 def test_counts_are_written_as_a_number_or_a_range():

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from homogenization.figures.claims import _cell
 
 from conftest import ROOT
 from homogenization.claims.findings import ATTENTION, Finding
 from homogenization.claims.verdicts import verdicts_table
-from homogenization.figures.claims import _cell
 from homogenization.names.numbers import share_of_range, significant
 from homogenization.names.prose import write
 from homogenization.report.first_page import first_page

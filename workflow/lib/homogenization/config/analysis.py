@@ -187,8 +187,6 @@ class Sensitivity(Section):
 class Figures(Section):
     """Titles, labels and views of figures; an edit reruns no computation."""
 
-    formats: list[Literal["svg", "png", "pdf"]] = Field(["svg"], min_length=1)
-    """Formats of the files of figures; the report shows the first."""
     style: Literal["report", "paper"] = "report"
     """`paper`: as wide as a column (one panel) or a page, 8 pt text, without title and note, which stand in the \
 metadata of SVG and PDF."""
@@ -203,7 +201,6 @@ or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`
     labels: dict[str, str] = Field({})
     """Name of a model, variant or arm in every figure and on every page of the report; tables keep the key."""
 
-    _formats = field_validator("formats")(one_of(("svg", "png", "pdf")))
     _names = field_validator("titles", "labels", mode="before")(without_nulls)
 
     @field_validator("titles")

@@ -11,7 +11,7 @@ from homogenization.figures.view_labels import view_label
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric, likeness
 
 # fields of `figures.shown.Shown` that differ between the files of a kind
-_OF_A_FILE = ("title", "metric", "label", "homogenization", "view", "claims_of")
+_OF_A_FILE = ("title", "metric", "label", "homogenization", "view")
 _WITHOUT_BRACES = str.maketrans("{}", "()")  # in which Snakemake looks for wildcards
 
 
@@ -35,15 +35,13 @@ def drawn_files(study: Study, figure: Figure) -> list[tuple[str, dict[str, Any] 
     """The files that the rule of `figure` makes, below results/figures.
 
     Each file stands beside its arguments of Snakemake's `report`, without the path; None where the report does not show
-    it. Of several formats, the report shows the first.
+    it, such as a PDF.
     """
     files: list[tuple[str, dict[str, Any] | None]] = []
-    first, *others = study.figures.formats
     for file, of_file in figure.files(study).items():
         title = presentation(study, figure, of_file)["title"].translate(_WITHOUT_BRACES)
         entry = {"caption": f"../report/{figure.name}.rst", "category": figure.category, "labels": {"title": title}}
-        files.append((f"{file}.{first}", entry if figure.reported(of_file) else None))
-        files += [(f"{file}.{suffix}", None) for suffix in others]
+        files += [(f"{file}.svg", entry if figure.reported(of_file) else None), (f"{file}.pdf", None)]
     return files
 
 
@@ -71,9 +69,6 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
         "arms": _labelled(
             study, dict.fromkeys(model.weights.arm for model in study.models.values() if model.weights.arm)
         ),
-        "arm_pairs": [
-            [*pair, " minus ".join(study.figures.labels.get(name, name) for name in pair)] for pair in study.arms
-        ],
     }
     titles = [study.figures.titles.get(figure.name, figure.title)]
     if metric := of_file.get("metric"):
@@ -81,7 +76,6 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
         label = f"{description.label} †" if description.depends_on_length else description.label
         fields |= {"label": label, "homogenization": likeness(metric)}
         titles.append(study.figures.titles.get(metric, description.title))
-    titles.append(of_file.get("claims_of", ""))
     title = ": ".join(filter(None, titles))
     if view := of_file.get("view"):
         title += f"; {view_label(view)}"

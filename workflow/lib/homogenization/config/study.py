@@ -450,18 +450,6 @@ class Study(Keys):
         """
         return [self._with_control(claim) for claim in load_all_claims(self.claims or [])]
 
-    @property
-    def sources_of_claims(self) -> dict[str, str]:
-        """The sources of the claims in their order, by the name of a file."""
-        sources = dict.fromkeys(claim["source"] for claim in self.judged_claims)
-        named: dict[str, str] = {}
-        for source in sources:
-            name = re.sub(r"[^a-z0-9.]+", "-", source.lower()).strip("-.") or "claims"
-            while name in named:
-                name += "-2"
-            named[name] = source
-        return named
-
     def _with_control(self, claim: dict[str, Any]) -> dict[str, Any]:
         named = claim.get("minus")
         control = self.controls.get(claim.get("variant"), {}).get(CONTROLS.get(named))

@@ -1,4 +1,4 @@
-"""Figures of changed attention: what a dose or a condition does to a metric, slopes by block, and what likeness costs.
+"""Figures of changed attention: what a dose or a condition does to a metric, and what likeness costs.
 
 Rows of panels are mostly models and views. Originals are drawn where they are there, else the first variant by name.
 """
@@ -12,7 +12,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from homogenization.consequences.schemas import HARM_SCHEMA
 from homogenization.figures.grammar import (
@@ -317,39 +316,6 @@ def _note_on_conditions(doses: pl.DataFrame, effects: pl.DataFrame) -> str:
     if len(untested := effects.drop_nulls("reason")):
         note += f" Not tested, and without a point: conditions with {counted(untested['n_reviews'])}."
     return note
-
-
-def susceptibility(tables: Tables, shown: Shown) -> Figure:
-    """How much a metric at the output answers to the attention of each block: slopes at a dose of 0.
-
-    Rows are metrics and views, columns models, lines patterns and controls.
-    """
-    slopes = required(tables["slopes"], shown, of=("model",), against="untouched")
-    table = slopes.filter(pl.col("block").is_not_null(), variant=_chosen_variant(slopes["variant"]))
-    metrics = table["metric"].unique().sort()
-    rows = [(m, view) for m in metrics for view in _views_of(table.filter(metric=m), m)]
-    styles = pattern_styles(table["pattern"])
-    labelled = (("metric", "view"), [(row, view_label(row[1])) for row in rows])
-    panels = Panels(("model", named_in(shown.models, table["model"])), labelled, height=2.3)
-    panels.zero()
-    panels.lines(table, styles, x="block", y=ESTIMATE, hue="pattern", markers=16, ms=3.5)
-    for _, axes, of_panel in panels.parts(table):
-        if of_panel["estimate"].is_finite().any():
-            axes.set_ylim(range_with_zero(of_panel.select(ESTIMATE).to_numpy(), 0.08))
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-        else:
-            untested = f"not tested:\n{counted(of_panel['n_reviews'])}"
-            mark_empty(axes, "no values" if of_panel.is_empty() else untested)
-    titles = {row: f"d {shown.metric_titles.get(row[0], row[0])} / dλ" for row in rows}
-    panels.label("Block whose attention is changed", titles)
-    for axes in panels.axes.values():  # models differ in their number of blocks
-        axes.tick_params(labelbottom=True)
-    note = (
-        "Line: mean over reviews of the derivative of the metric after the last block by the share λ of one block's "
-        "attention that goes to a pattern, at λ = 0; band: its 95 % interval, not drawn for controls. Slopes "
-        f"of blocks add up to the slope of all. n = {counted(table['n_reviews'])}. Scales differ between panels."
-    )
-    return panels.finish(shown.title, note, _pattern_handles(styles))
 
 
 _LIKENESS = {  # column of the table -> label, sign of the change where tokens grow alike

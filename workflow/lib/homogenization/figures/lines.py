@@ -1,12 +1,8 @@
-"""Figures of lines, most of them over depth: a metric, MAUVE, cosines, the first token, probes, training."""
-
-from collections.abc import Mapping
+"""Figures of lines, most of them over depth: a metric, MAUVE, the first token, probes, training."""
 
 import numpy as np
 import polars as pl
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -21,7 +17,6 @@ from homogenization.figures.grammar import (
     handles_of,
     marker_handle,
     views_present,
-    widen_if_flat,
 )
 from homogenization.figures.shown import (
     Shown,
@@ -34,10 +29,8 @@ from homogenization.figures.shown import (
     spans_decades,
 )
 from homogenization.figures.style import (
-    BAND,
     BLUE,
     DARK,
-    DEPTHS,
     FINE,
     GREY,
     HAIR,
@@ -46,15 +39,13 @@ from homogenization.figures.style import (
     REFERENCE,
     STRONG,
     THIN,
-    ZERO,
     LineStyle,
     variant_styles,
 )
 from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import DEPTH_LABEL, counted, two_decimals
+from homogenization.figures.words import DEPTH_LABEL, counted
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
-from homogenization.tables.arms import AT_LOSS, AT_STEP
 from homogenization.tables.intervened import UNTOUCHED
 
 
@@ -127,60 +118,6 @@ def mauve(tables: Tables, shown: Shown) -> Figure:
     if missing:
         note += f" Too few tokens: {', '.join(missing)}."
     return panels.finish(shown.title, note, handles)
-
-
-_MAX_RIDGES = 9
-_RIDGE_HEIGHT = 0.88  # share of the distance between two ridges
-_FINAL_NORM_GAP = 0.3
-
-
-def cosine_histogram(tables: Tables, shown: Shown) -> Figure:
-    """The pairwise cosines of a review's tokens: one histogram for each of several layers."""
-    # pairs with the first token are too few to be seen here
-    table = required(tables["cosines"], shown, "cosines between tokens", tokens="all_tokens")
-    reviews = accepted(table, shown.variants, shown.min_reviews)
-    styles = variant_styles(shown.variants, set(reviews.table["variant"]))
-    panels = Panels(("model", shown.models), height=5.2)
-    for _, axes, rows in panels.parts(reviews.table.filter(pl.col("density").is_finite()), "no values"):
-        _draw_ridges(axes, rows, styles)
-    panels.label("Cosine of two token vectors", "Layer (relative depth)")
-    note = (
-        "Each curve: the histogram of the cosines of all pairs of a review's tokens (the first included), the mean "
-        f"over reviews; {reviews.counts}. Layer 0: after the embedding. Every curve has the same area; heights are "
-        "scaled by the highest curve of each layer. Dotted: cosine 0."
-    )
-    # the curves have no markers
-    return panels.finish(shown.title, note, [*handles_of(reviews.variants, styles, marker=""), *reviews.left_out])
-
-
-def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
-    """Draw a few layers of one model, deeper ones higher, and the state after the final norm on top."""
-    layers = rows.filter(point=RESIDUAL_STREAM)["layer"].unique().sort().to_numpy()
-    if layers.size > _MAX_RIDGES:
-        layers = np.unique(layers[np.linspace(0, layers.size - 1, _MAX_RIDGES).round().astype(int)])
-    ridges = [(RESIDUAL_STREAM, int(layer)) for layer in layers]
-    ridges += [(FINAL_NORM, int(layer)) for layer in rows.filter(point=FINAL_NORM)["layer"].unique()]
-    heights, labels = [], []
-    for rank, (point, layer) in enumerate(ridges):
-        height = rank + (_FINAL_NORM_GAP if point == FINAL_NORM else 0)
-        of_layer = rows.filter(point=point, layer=layer)
-        scale = _RIDGE_HEIGHT / max(of_layer["density"].max(), 1e-12)
-        of_layer = of_layer.with_columns(
-            centre=(pl.col("bin_left") + pl.col("bin_right")) / 2, height=height + pl.col("density") * scale
-        )
-        original = of_layer.filter(variant=ORIGINAL).sort("centre")
-        if ORIGINAL in styles and not original.is_empty():
-            axes.fill_between(original["centre"], height, original["height"], color=styles[ORIGINAL].colour, **BAND)
-        draw_lines(axes, of_layer, styles, x="centre", y=("height",), lw=STRONG, marker="")
-        axes.axhline(height, color=GREY, lw=HAIR)
-        heights.append(height)
-        labels.append(f"{layer} ({of_layer['depth'][0]:.2f})" if point == RESIDUAL_STREAM else "after the\nfinal norm")
-    axes.axvline(0, color=DARK, lw=FINE, ls=":")
-    axes.set_yticks(heights, labels)
-    axes.set_ylim(-0.1, heights[-1] + 1)
-    axes.grid(axis="y", visible=False)
-    occupied = rows.filter(pl.col("density") > 0.001 * pl.col("density").max())
-    axes.set_xlim(occupied["bin_left"].min() - 0.03, occupied["bin_right"].max() + 0.03)
 
 
 _OTHER_NORM = "other_token_norm"
@@ -307,50 +244,4 @@ def _draw_losses(axes: Axes, table: pl.DataFrame) -> None:
     for name, (dashes, _) in _BASELINES.items():
         axes.axhline(table[name].drop_nulls().mean(), color=DARK, ls=dashes, lw=LIGHT, label=name)
     last, place = np.mean(reached), ("axes fraction", "data")
-    axes.annotate(two_decimals(last), (1, last), (3, 0), place, "offset points", va="center", fontsize=9)
-
-
-def arms(tables: Tables, shown: Shown) -> Figure:
-    """`shown.metric` of trained models over depth: arms, their snapshots, and pairs of arms, over seeds."""
-    of_originals = {"metric": shown.metric, "variant": ORIGINAL, "point": RESIDUAL_STREAM}
-    whole = required(tables["arms"], shown, f"metric '{shown.metric}'", of=("arm",), told="metric", **of_originals)
-    at_loss, table = whole.filter(at=AT_LOSS), whole.filter(at=AT_STEP)
-    last = table.filter(pl.col("step") == pl.col("step").max().over("arm", "minus"))
-    alone = pl.col("minus").is_null()
-    present = named_in(shown.arms, table["arm"])
-    every = table["step"].unique().sort().to_list()
-    colours = colormaps[DEPTHS](np.linspace(0.15, 1, len(every)))  # the later, the darker
-    by_step = {str(step): LineStyle(to_hex(colour)) for step, colour in zip(every, colours, strict=True)}
-    # name -> label of a column of panels, its rows, the styles of its lines, and the column that tells the lines
-    columns = {"arms": ("at the end of training", last.filter(alone), variant_styles(present), "arm")}
-    entries = handles_of(present, variant_styles(present))
-    for name, label in present:
-        of_arm = table.filter(alone, arm=name).with_columns(pl.col("step").cast(pl.String))
-        steps = of_arm["step"].unique().cast(pl.Int64).sort()
-        if len(steps) > 1:
-            columns[f"{name} by step"] = (f"{label}, by step", of_arm, by_step, "step")
-            entries += handles_of([(str(step), f"{step:,} steps") for step in steps], by_step)
-    levels = set(columns)
-    for arm, minus, label in shown.arm_pairs:
-        look = {arm: LineStyle(DARK, "-", "o")}
-        columns[f"{arm} minus {minus}"] = (label, last.filter(arm=arm, minus=minus), look, "arm")
-        if len(rows := at_loss.filter(arm=arm, minus=minus)):
-            loss = f"where both have a held-out loss of {rows['loss'].mean():.2f} nats"
-            columns[f"{arm} minus {minus} at equal loss"] = (f"{label}, {loss}", rows, look, "arm")
-    headings = [(name, label) for name, (label, *_) in columns.items()]
-    views = [(view, view_label(view)) for view in views_present(table, shown.views)]
-    panels = Panels(("column", headings), ("view", views))
-    for (view, name), axes in panels.axes.items():
-        _, rows, styles, hue = columns[name]
-        if name not in levels:
-            axes.axhline(0, **ZERO, label="zero")
-        draw_lines(axes, rows.filter(view=view), styles, y=("mean", "lowest", "highest"), hue=hue)
-        widen_if_flat(axes)
-    panels.depth_axis()
-    panels.label(DEPTH_LABEL, shown.label)
-    note = (
-        f"Line: mean over seeds of the mean over original reviews; band: from the lowest to the highest of "
-        f"{counted(table['n_seeds'], 'seed')}. Differences are between models of the same seed. {DEPTH_NOTE} Vertical "
-        "scales differ between panels."
-    )
-    return panels.finish(shown.title, note, list({entry.get_label(): entry for entry in entries}.values()))
+    axes.annotate(f"{last:.2f}", (1, last), (3, 0), place, "offset points", va="center", fontsize=9)

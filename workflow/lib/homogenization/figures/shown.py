@@ -37,9 +37,7 @@ class Shown:
         threshold: least F1 at which a rewritten review is accepted.
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
         arms: (name, label) pairs of trained models, in the order of the configuration.
-        arm_pairs: [arm, minus, label] of the arms that are compared seed by seed.
         max_imbalance: largest absolute standardised mean difference that counts as balanced.
-        claims_of: source of the claims of a board.
         style: `report`, or `paper` (`figures.style`).
     """
 
@@ -61,9 +59,7 @@ class Shown:
     threshold: float = 0.0
     min_reviews: int = 0
     max_imbalance: float = 0.0
-    claims_of: str = ""
     arms: Named = ()
-    arm_pairs: Sequence[Sequence[str]] = ()
     style: str = "report"
 
 

@@ -34,20 +34,8 @@ COLOURS = {  # what templates of pages call them
 }
 
 QUARTERS = ("#6db290", "#44948f", "#24768b", "#215584")  # of the depth; seaborn's palette "crest"
-DICTIONARY = {  # patterns of positional attention, from the one nearest to the query outwards
-    "self": ("#08306b", "itself"),
-    "previous": ("#2171b5", "token before"),
-    "next": ("#807dba", "token after"),
-    "recency_2": ("#4292c6", "recency, half-life 2"),
-    "recency_8": ("#6baed6", "half-life 8"),
-    "recency_32": ("#9ecae1", "half-life 32"),
-    "second": ("#fdae6b", "second token"),
-    "first": ("#d94801", "first token"),
-    "uniform": (GRID, "uniform (content)"),
-}
-DEPTHS, SHARES = "viridis_r", "YlGnBu"  # colour maps
 
-HAIR, FINE, LIGHT, STRONG, FULL, GAP = 0.6, 0.8, 1.0, 1.2, 1.6, 4.0  # widths of lines in points
+HAIR, FINE, LIGHT, STRONG, FULL = 0.6, 0.8, 1.0, 1.2, 1.6  # widths of lines in points
 ZERO = {"color": DARK, "lw": 0.9}
 REFERENCE = {"color": DARK, "ls": "--", "lw": LIGHT}  # what a curve is compared with
 BAND = {"alpha": 0.18, "lw": 0}
@@ -181,7 +169,9 @@ _SETTINGS = {
     "patch.force_edgecolor": True,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
-    "svg.fonttype": "none",  # text is text: half the bytes, and it can be searched
+    "svg.fonttype": "path",  # fonts are in the file, as outlines and
+    "pdf.fonttype": 42,  # as such
+    "svg.hashsalt": "homogenization",
     "font.size": 10,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
@@ -217,12 +207,12 @@ def diverging(bad: Any) -> Any:
 def house_style(style: str = REPORT) -> AbstractContextManager:
     """Context, or decorator of a function that draws, in which matplotlib has the settings of all figures.
 
-    In the style `paper`, text has four fifths of the size, and fonts are embedded as such.
+    In the style `paper`, text has four fifths of the size.
     """
     from matplotlib import rc_context  # pages need the colours alone
 
     sizes = {name: 0.8 * size for name, size in _SETTINGS.items() if name.endswith("size") and "marker" not in name}
-    return rc_context(_SETTINGS | (sizes | {"pdf.fonttype": 42} if style == PAPER else {}))
+    return rc_context(_SETTINGS | (sizes if style == PAPER else {}))
 
 
 def is_paper() -> bool:

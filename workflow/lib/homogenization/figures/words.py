@@ -24,12 +24,6 @@ def short_number(value: float, signed: bool = False) -> str:
     return with_sign(typeset(text)) if signed else typeset(text)
 
 
-def two_decimals(value: float) -> str:
-    """Two decimals, none from 10 on, and no minus sign before a zero: `0.45`, `−12`, `0`."""
-    text = f"{value:.0f}" if abs(value) >= 9.995 else f"{value:.2f}"
-    return "0" if float(text) == 0 else typeset(text)
-
-
 def counted(counts: pl.Series, unit: str = "review") -> str:
     """`64 reviews`, or `58 to 64 reviews` where the counts differ."""
     counts = counts.drop_nulls()
