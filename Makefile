@@ -1,4 +1,4 @@
-# make run · make test · make test-long · make test-gpu · make lint · make docs: each sets up .venv by itself, once.
+# make run · make install · make test · make test-long · make test-gpu · make lint · make docs: each sets up .venv, once.
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(if $(shell $(p) -c 'print(1)' 2>/dev/null),$(p))))
 VENV := .venv
@@ -9,10 +9,13 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 # what a page links to, in the places of the repository
 PAGES := README.md CHANGELOG.md CITATION.cff LICENSE config docs benchmarks
 
-.PHONY: run test test-long test-gpu lint docs clean
+.PHONY: run install test test-long test-gpu lint docs clean
 
 run: $(VENV)/.run
 	@$(BIN)/snakemake --cores all
+
+# the environment alone
+install: $(VENV)/.run
 
 # on the CPU, whether or not there is a GPU
 test test-long: export CUDA_VISIBLE_DEVICES := -1
@@ -48,7 +51,8 @@ docs: $(VENV)/.dev
 	@echo "Website  build/site/index.html"
 
 clean:
-	rm -rf results .snakemake build
+	rm -rf .snakemake build
+	find results -mindepth 1 -not -path results/README.md -delete
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed; none found. Install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }

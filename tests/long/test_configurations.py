@@ -2,12 +2,11 @@
 
 import os
 import re
-from runpy import run_path
 
 import pytest
 import yaml
 
-from conftest import ROOT, copy_workflow
+from conftest import copy_workflow
 from snakemake_process import call_snakemake
 
 
@@ -38,7 +37,6 @@ def overlaid(folder, **sections) -> str:
         ("untrained", 2 * 4),
         ("laptop", 2 * 8 * 4),
         ("paper", 3 * 4),
-        ("smollm2", 2 * 7),
         ("causes", 3 * 4),
         ("families", 10 * 8 * 4),
     ],
@@ -51,17 +49,6 @@ def test_each_configuration_plans(checkout, configuration, extractions):
     assert re.search(r"^make_report +1$", printed, re.MULTILINE)
     assert re.search(r"^download_corpus +1$", printed, re.MULTILINE)
     assert "profiles/default" in printed, "the default profile is found by itself"
-
-
-def test_the_families_come_from_wheels_by_an_overlay(checkout):
-    (checkout / "wheels").mkdir()
-    for name in run_path(str(ROOT / "docs/gallery/join_wheels.py"))["FILES"]:
-        (checkout / "wheels" / name).touch()
-    printed = dry_run(checkout, "--configfile", "config/families.yaml", "config/families-wheels.yaml")
-    assert re.search(rf"^(?:extract|measure)_states +{10 * 8 * 4}$", printed, re.MULTILINE), printed[:3000]
-    # SmolLM2, Gemma and two of Qwen2.5; their twins with BOS read the same files
-    assert re.search(r"^convert_gguf +4$", printed, re.MULTILINE)
-    assert "HuggingFaceTB" not in printed
 
 
 def test_a_stage_is_a_target(checkout):

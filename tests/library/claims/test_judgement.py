@@ -331,7 +331,7 @@ class TestTables:
         assert verdicts_table(judged([], self.evidence), ["a"]).columns == of_all.columns
 
     def test_verdicts_of_one_statement_can_be_told_apart(self):
-        files = ("claims", "claims-written", "claims-causes", "claims-consequences")
+        files = ("claims", "claims-causes", "claims-consequences")
         claims = [claim for name in files for claim in load_claims(ROOT / f"config/{name}.yaml")]
         table = verdicts_table(judged(claims, self.evidence, ["a", "b"]), ["a", "b"])
         assert table["claim"].n_unique() == len(table) == len(claims)

@@ -2,13 +2,9 @@
 
 import copy
 from importlib import import_module
-from pathlib import Path
-from runpy import run_path
 
 import pytest
-import yaml
 from pydantic import ValidationError
-from snakemake.utils import update_config
 
 from configured import ENDPOINT, study_of
 from conftest import LLAMA, SMALL
@@ -17,9 +13,7 @@ from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.source import MayHoldGguf
-from homogenization.models.weights import SOURCES, HubWeights, RandomWeights, WheelWeights, resolve_weights
-from homogenization.plan.resources import conversion_memory
+from homogenization.models.weights import SOURCES, RandomWeights, WheelWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 from homogenization.variants.scorers import SCORERS
@@ -88,27 +82,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     assert other.converted_in not in study.gguf_sources
     raw["seed"], raw["states"] = 5, {"dtype": "bfloat16"}
     assert load_study(raw).gguf_sources.keys() == study.gguf_sources.keys()
-
-
-def test_the_families_are_those_of_the_paper_from_the_hub_and_from_wheels(tmp_path):
-    for name in run_path("docs/gallery/join_wheels.py")["FILES"]:
-        (tmp_path / name).touch()
-    texts = (Path(f"config/families{part}.yaml").read_text() for part in ("", "-wheels"))
-    raw, overlay = (yaml.safe_load(text.replace("path: wheels", f"path: {tmp_path}")) for text in texts)
-    from_hub = load_study(copy.deepcopy(raw))
-    update_config(raw, overlay)
-    from_wheels = load_study(raw)
-    assert not from_hub.gguf_sources
-    assert list(from_hub.models) == list(from_wheels.models)
-    for name, model in from_wheels.models.items():
-        kind = RandomWeights if name.endswith("-untrained") else MayHoldGguf
-        assert isinstance(model.weights, kind)
-        assert isinstance(from_hub.models[name].weights, RandomWeights if kind is RandomWeights else HubWeights)
-        assert model.bos == from_hub.models[name].bos
-        if name.endswith("-bos"):
-            assert (model.bos, model.weights) == ("always", from_wheels.models[name.removesuffix("-bos")].weights)
-    asked = [conversion_memory(*size) for size in from_wheels.gguf_sources.values()]
-    assert sorted(asked) == [2700, 3400, 5200, 10900]
 
 
 def test_every_source_can_be_resolved():

