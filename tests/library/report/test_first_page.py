@@ -57,7 +57,6 @@ def studies(tmp_path_factory):
         return {
             "controls": make_study(embedded),
             "no controls": make_study(OWN),
-            "written": make_study(configured("smollm2.yaml")),
             "changed attention": make_study(causes, branch=changed_attention(["smollm2"])),
             "training": make_study(OWN | originals | {"models": ARMS, "claims": str(folder / "arms.yaml")}),
             "unchanged texts": make_study(OWN, n_changed=3),
@@ -111,14 +110,6 @@ def read(pages, browser):
 SAID = {  # what the page of a kind has to say, and what not
     "controls": (["Front: more than the same phrases moved inward?", "not tested"], ["No control."]),
     "no controls": (["No control.", "front 16 and 16"], ["moved inward?"]),
-    "written": (
-        [
-            "Front, by SmolLM2: more alike than the original?",
-            "more than a plain rewriting?",
-            "Front, by SmolLM2: more than Front, by rule?",
-        ],
-        ["No control."],
-    ),
     "changed attention": (["Mass on the first token makes tokens grow alike", "What it costs"], ["Training"]),
     "training": (["Tuning one makes tokens more alike than tuning two", "3 seeds", "18 models"], ["Accepted"]),
     "unchanged texts": (["Not tested:", "13 of 16 texts are as the original", "front 16 and 3"], []),
@@ -220,18 +211,6 @@ def test_without_claims_every_cell_has_the_number_of_its_contrast_at_the_output(
             assert f"{sized}, n {row['n_reviews']}" in cell.replace("\n", " ")
             assert row["verdict"] in cell
             assert row["verdict"] not in {"more alike", "less alike"} - {side}
-
-
-def test_a_written_variant_beside_the_rule_is_the_difference_of_their_contrasts(studies):
-    claims = studies["written"].tables["claims"].filter(layers="all", metric="normalized_effective_rank", view="raw")
-    for edge in ("front", "end"):
-        pairs = ((f"{edge}-lm", edge), (f"{edge}-lm", "original"), (edge, "original"))
-        found = [
-            claims.filter(variant=variant, minus=minus, statistic="contrast").sort("model")["estimate"].to_numpy()
-            for variant, minus in pairs
-        ]
-        assert len(found[0]) == len(studies["written"].study.models)
-        assert found[0] == pytest.approx(found[1] - found[2])
 
 
 def test_what_cleaning_left_out_is_said(studies, tmp_path):
