@@ -19,7 +19,6 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow/lib"))
 
-from homogenization.statistics.estimates import trimmed_mean
 from homogenization.statistics.resampling import (
     bootstrap_weights,
     flip_p,
@@ -211,15 +210,6 @@ def main() -> None:
             return [family[drawn.integers(len(family), size=n)] for family in chosen]
 
         print_rates(f"real, of {len(pool)} reviews", cells)
-    print("\n| trimmed mean covers, % | " + " | ".join(f"n = {n}" for n in SIZES) + " |")
-    print("| --- |" + " --- |" * len(SIZES))
-    for name in ("normal", "t with 3 df", "5 % outliers of 10 sd"):
-        found = []
-        for n in SIZES:
-            values = KINDS[name](np.random.default_rng(n).standard_normal((n, asked.studies)))
-            _, low, high = trimmed_mean(values, 0.95)
-            found.append(f"{100 * ((low <= 0) & (high >= 0)).mean():.1f}")
-        print(f"| {name} | " + " | ".join(found) + " |")
     print("\n| differences | % (before → now) | " + " | ".join(f"n = {n}" for n in SIZES[1:]) + " |")
     print("| --- | --- |" + " --- |" * len(SIZES[1:]))
     for name, kind in KINDS.items():

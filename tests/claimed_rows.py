@@ -9,7 +9,6 @@ import polars as pl
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.names.verdicts import CONTRADICTED, DECIDED, SUPPORTED
-from homogenization.statistics.layers import pools_as_reviews
 from homogenization.tables.regions import at_layers
 
 Row = Mapping[str, Any]
@@ -17,8 +16,8 @@ Tables = Mapping[str, pl.DataFrame]
 # statistics whose numbers stand in claims.csv alone; contrasts of pooled tokens do as well
 OF_CLAIMS_ALONE = {"component", "consequence"}
 _CHANGES = {"slope": "slope", "steepest": "steepest", "input": "net_change", "first block": "net_change_after_first"}
-_SAME = ("ci_low", "ci_high", "p_value", "p_max_t", "robust", "robust_low", "kept", "kept_high", "relative_effect")
-_READ = ("contrasts", "depth", "summary", "interventions", "extrema", "first_token", "arms", "pooled")
+_SAME = ("ci_low", "ci_high", "p_value", "p_max_t", "relative_effect")
+_READ = ("contrasts", "depth", "interventions", "first_token", "arms")
 
 
 def rows_of_claims(study: Any, folder: Path) -> int:
@@ -26,7 +25,6 @@ def rows_of_claims(study: Any, folder: Path) -> int:
     claims = pl.read_csv(folder / "claims.csv", schema_overrides=CLAIMS_SCHEMA)
     paths = {name: folder / f"{name}.parquet" for name in _READ}
     tables = {name: pl.read_parquet(path) for name, path in paths.items() if path.exists()}
-    tables["acceptance"] = pl.read_csv(folder / "acceptance.csv")
     return assert_one_estimate_and_one_verdict(study.judged_claims, claims, tables)
 
 
@@ -61,7 +59,7 @@ def assert_one_estimate_and_one_verdict(judged: Sequence[Row], claims: pl.DataFr
         if about_nothing and found.get("verdict"):
             sides = (SUPPORTED, CONTRADICTED) if "above" in claim else (CONTRADICTED, SUPPORTED)
             verdict = sides[estimate < 0] if found["verdict"] in DECIDED else found["verdict"]
-            assert (row["verdict"], row["fragile"]) == (verdict, found["fragile"]), row["claim"]
+            assert row["verdict"] == verdict, row["claim"]
     return n_found
 
 
@@ -71,8 +69,6 @@ def _place(claim: Row) -> tuple[str, Row] | None:
     at = {"input": {"layer": 0}, "output": {"depth": 1.0}}
     if statistic == "contrast" and not pooled:
         return "contrasts", {name: claim[name] for name in ("minus", "point")} | at.get(layers, {"layers": layers})
-    if statistic == "level" and not pooled and not claim["squared"] and layers in at:
-        return "summary", {"point": claim["point"]} | at[layers]
     if statistic == "intervention":
         keys = ("kind", "pattern", "strength", "blocks", "at", "part", "layers")
         return "interventions", {name: claim[name] for name in keys} | {"against": claim["minus"]}
@@ -84,37 +80,14 @@ def _place(claim: Row) -> tuple[str, Row] | None:
 def _estimate_of_rows(claim: Row, row: Row, tables: Tables) -> float | None:
     """The number of a claim by the rows of several layers, or by a column of another name; None where none has it."""
     statistic, cell = claim["statistic"], {name: claim.get(name) for name in ("variant", "view", "metric")}
-    pooled = claim["convention"] == "thesis"
-    if statistic in OF_CLAIMS_ALONE or (pooled and statistic == "contrast"):
-        return None
-    if statistic == "similarity":
-        of_all_texts = tables["acceptance"].filter(variant=claim["variant"])["mean_f1"].item()
-        return of_all_texts if row["share_changed"] == 1 else None
-    if statistic == "extremum":
-        settled = tables["extrema"].filter("settled", **cell, model=row["model"], kind=claim["kind"])
-        return settled.sort("prominence")[claim["of"]][-1]
     if statistic == "correlation":  # the table has those of one metric with what it knows of the first token
         if claim["metric"] != "max_explainable_variance" or "first_token" not in tables:
             return None
         keys = {"predictor": claim["with_metric"], "view": claim["view"], "variant": claim["variant"]}
         return tables["first_token"].filter(**keys, scope="reviews", model=row["model"])["pearson"].item()
-    layers = at_layers(claim.get("layers", "all"))
     if statistic == "arms":
         keys = {name: claim[name] for name in ("arm", "minus", "at", "point")}
-        of_arms = tables["arms"].filter(layers, **cell, **keys)
+        of_arms = tables["arms"].filter(at_layers(claim["layers"]), **cell, **keys)
         last = pl.lit(True) if claim["at"] == "loss" else pl.col("step") == (claim["step"] or pl.col("step").max())
         return of_arms.filter(last)["mean"].mean()
-    cell |= {"model": row["model"], "point": claim.get("point", "residual_stream")}
-    if pooled:
-        cell["view"] = "pooled_centred"
-        spread = {"std": pl.std("value").fill_null(0.0), "n_reviews": pl.len()}
-        pools = pools_as_reviews(tables["pooled"]).filter(layers, **cell)
-        means = pools.group_by("depth").agg(mean=pl.mean("value"), **spread)
-    else:
-        means = tables["summary"].filter(layers, pl.col("mean").is_finite(), **cell)
-    if statistic == "peak":
-        return means.sort("mean")[{"height": "mean", "depth": "depth"}[claim["of"]]][-1]
-    if claim["squared"]:
-        spread = pl.col("std") ** 2 * (pl.col("n_reviews") - 1) / pl.col("n_reviews")
-        means = means.with_columns(mean=pl.col("mean") ** 2 + spread)
-    return means["mean"].mean()
+    return None

@@ -72,7 +72,9 @@ SMALL = {
     "views": ["raw", "raw_without_first"],
     "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
     "mauve": {"n_tokens": 200, "seeds": 2},
-    "contrasts": {"draws": 200, "common_tokens": 16},
+    "contrasts": {
+        "draws": 200,
+    },
     "components": {"variants": ["original"]},
     "interventions": {
         "n_reviews": 3,

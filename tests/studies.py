@@ -17,7 +17,7 @@ from homogenization.claims.judgement import CLAIMS_SCHEMA, claims_table
 from homogenization.config.study import Study, load_study
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.statistics.contrasts import Texts, contrast_table
+from homogenization.statistics.contrasts import contrast_table
 from homogenization.statistics.depth import tabulate as tabulate_depth
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
@@ -67,7 +67,7 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
     settings = sample | {"variants": sorted(study.variants), "trained": study.trained_models}
     losses = {"training": _losses(study)} if study.trained_models else {}
     names = sorted({*study.estimated_metrics("contrast"), *study.estimated_metrics("slope", "net_change", "steepest")})
-    contrasts = contrast_table(metrics, None, Texts(comparisons, similarity), names, resampling)
+    contrasts = contrast_table(metrics, comparisons, similarity, names, resampling)
     depth = tabulate_depth(metrics, None, names, asdict(resampling))
     tables = {"contrasts": contrasts, "depth": depth} | (branch or {}) | losses
     evidence = Evidence(metrics, similarity, resampling, **settings, **tables)

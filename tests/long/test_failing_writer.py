@@ -21,7 +21,7 @@ def test_a_study_whose_writer_fails_describes_the_rest(project, tmp_path):
     project.config["components"] = {"variants": ["paraphrase"]}
     project.config["corpus"]["shard_size"] = 12
     pairs = [["front", "original"], ["front", "paraphrase"], ["paraphrase", "original"]]
-    project.config["contrasts"] |= {"common_tokens": None, "pairs": pairs}
+    project.config["contrasts"] |= {"pairs": pairs}
     project.config["sensitivity"] = None
     figures = [f"results/figures/{name}.svg" for name in FIGURES]
     project.make("tables", *figures, OMP_NUM_THREADS="1")
@@ -41,7 +41,7 @@ def test_a_study_whose_writer_fails_describes_the_rest(project, tmp_path):
     contrasts = pl.read_parquet(tables / "contrasts.parquet")
     assert contrasts.filter(variant="front", minus="original")["mean"].is_finite().any()
     assert contrasts.filter(pl.col("reason").is_not_null())["mean"].is_nan().all()
-    for name in ("metrics", "summary", "attention", "cosines", "mauve", "depth"):
+    for name in ("metrics", "summary", "attention", "mauve", "depth"):
         assert set(pl.read_parquet(tables / f"{name}.parquet")["variant"]) == {"original", "front"}, name
     verdicts = pl.read_csv(tables / "claims.csv").filter(pl.col("claim").str.contains("-key-"))
     assert set(verdicts["verdict"]) == {"not tested"}

@@ -20,7 +20,6 @@ EDITS = (
     ({"mauve.variants": ["original"], "mauve.seeds": 3}, 4),  # of those of `front`, MAUVE goes
     ({"pooled.variants": ["original", "front"]}, 2),
     ({"views": ["raw"]}, 4),
-    ({"contrasts.common_tokens": 20}, 4),
     ({"states.sample_tokens": 6}, 4),
     ({"states.chunk_tokens": 500}, 4),
     ({"models.tiny.token_budget": 1000}, 4),
@@ -29,7 +28,7 @@ EDITS = (
 # these read the model again, or nothing of a model
 WITHOUT_STATES = ("components", "interventions", "consequences", "sensitivity")
 # what follows from the measures of states, with numbers and their metadata
-FROM_STATES = ("metrics", "mauve", "attention", "cosines", "pooled", "common_length", "sinks", "opening_tokens")
+FROM_STATES = ("metrics", "mauve", "attention", "pooled", "sinks")
 
 
 @pytest.fixture

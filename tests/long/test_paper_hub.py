@@ -221,7 +221,7 @@ SMALLER = {
     "views": ["raw", "raw_without_first"],
     "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
     "mauve": {"n_tokens": 50, "seeds": 1},
-    "contrasts": {"draws": 200, "common_tokens": 4, "min_reviews": 6},
+    "contrasts": {"draws": 200, "min_reviews": 6},
     "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
     "corpus": {"n_reviews": 6, "shard_size": 6},
     "writers": {"qwen2.5-7b-instruct": {"max_new_tokens": 32}},

@@ -40,8 +40,8 @@ if [ -s $status ]; then [ "$(cat $status)" = 0 ] && echo success || echo failed;
 GROUPS = {
     "texts": "clean_corpus sample_corpus count_document_frequencies parse_reviews extract_keyphrases rewrite_reviews "
     "score_similarity",
-    "tables": "tabulate_similarity tabulate_cosines tabulate_extraction tabulate_mauve tabulate_metrics "
-    "tabulate_opening_tokens tabulate_placement tabulate_pooled tabulate_summary measure_depth test_contrasts "
+    "tables": "tabulate_similarity tabulate_extraction tabulate_mauve tabulate_metrics "
+    "tabulate_placement tabulate_pooled tabulate_summary measure_depth test_contrasts "
     "find_extrema plot_metric plot_mauve plot_extrema make_curves make_first_page",
 }
 

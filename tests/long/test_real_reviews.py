@@ -9,7 +9,7 @@ from homogenization.config.study import load_study
 from homogenization.models.weights import resolve_weights
 from plain_numbers import SPECTRAL, compare_with_tables
 
-CONTRASTS = {"draws": 200, "common_tokens": None, "min_reviews": 6}
+CONTRASTS = {"draws": 200, "min_reviews": 6}
 
 
 def test_real_reviews_through_real_models(tmp_path, imdb, stories):

@@ -28,7 +28,6 @@ STATISTICS = dict.fromkeys(
 EXAMPLES = {"read_examples": 1, "make_text_page": 1}
 OF_METRICS = {rule: 1 for rule, tables in TABLES.items() if "metrics" in tables.reads and tables.stage == "tables"}
 METRIC_TABLES = {"tabulate_metrics": 1, **OF_METRICS, **EXAMPLES, **STATISTICS}
-COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1}
 COMPONENTS = {"tabulate_components": 1}
 POSITIONAL = {"tabulate_positional": 1}
@@ -44,8 +43,6 @@ READ = {"read_consequences": 2, "probe_states": 1}
 TABULATION = {
     "tabulate_similarity": 1,
     "tabulate_attention": 1,
-    "tabulate_cosines": 1,
-    **COMMON_LENGTH,
     **METRIC_TABLES,
 }
 WITH_SIMILAR = {**COMPONENTS, **INTERVENED, **CONSEQUENCES, **SINKS}
@@ -55,24 +52,20 @@ MEASURES = (
     "compute_geometry",
     "compute_attention",
     "compute_mauve",
-    "compute_common_length",
 )
 # of the originals alone, as this study has it
 OF_ORIGINALS = ("compute_pooled", "extract_components")
 # of the variants under `positional`, which are all that this study has
 POSITIONS = ("compute_sinks", "extract_positional")
 BELOW_STATES = {
-    **COMMON_LENGTH,
     **COMPONENTS,
     **INTERVENED,
     **CONSEQUENCES,
     **SINKS,
     "tabulate_attention": 1,
-    "tabulate_cosines": 1,
     "tabulate_mauve": 1,
     "tabulate_pooled": 1,
     "tabulate_extraction": 1,
-    "tabulate_opening_tokens": 1,
     **METRIC_TABLES,
 }
 
@@ -136,7 +129,7 @@ def test_the_same_configuration_twice(edited):
     assert "Nothing to be done" in edited.ask("--dry-run")
 
 
-OF_SPECTRA = {"compute_spectra": JOBS, "compute_common_length": JOBS, **COMMON_LENGTH, **METRIC_TABLES}
+OF_SPECTRA = {"compute_spectra": JOBS, **METRIC_TABLES}
 # keys and their values -> the jobs that follow
 KEYS = [
     ({"figures.titles": {"mauve": "Consecutive layers"}}, {"plot_mauve": 1}),
@@ -146,7 +139,7 @@ KEYS = [
     ({"metrics": [*SMALL["metrics"], "stable_rank"]}, METRIC_TABLES),
     (
         {"contrasts.metrics": ["resultant_length", "effective_rank"]},
-        {**COMMON_LENGTH, "test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, **EXTREMA},
+        {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, **EXTREMA},
     ),
     ({"views": [*SMALL["views"], "unit"]}, OF_SPECTRA),
     ({"sensitivity.seeds": 3}, SENSITIVITY),
@@ -233,7 +226,7 @@ def test_a_new_metric_in_the_code_reruns_tabulation(edited):
         "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
     )
     edited.config["metrics"].append("nuclear_norm")
-    tables = {**METRIC_TABLES, **COMMON_LENGTH, "tabulate_pooled": 1, "apply_interventions": 1, **INTERVENED}
+    tables = {**METRIC_TABLES, "tabulate_pooled": 1, "apply_interventions": 1, **INTERVENED}
     tables |= {**READ, **CONSEQUENCES}
     # this process knows the metrics that come along: one of them stands for the new one
     reruns(edited, {**tables, **SENSITIVITY}, SMALL | {"metrics": [*SMALL["metrics"], "stable_rank"]})
@@ -350,7 +343,6 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(edited):
         "mauve.seeds": 3,
         "mauve.scale": 4.0,
         "contrasts.pairs": [["front", "original"], ["original", "front"]],
-        "contrasts.common_tokens": 20,
         "contrasts.min_reviews": 7,
         "contrasts.confidence": 0.9,
         "sensitivity.n_tokens": 20,

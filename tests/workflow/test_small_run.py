@@ -33,7 +33,6 @@ MAY_IMPORT = {
     "probe_states": SKLEARN,
     "extract_positional": NETWORK,
     "compute_spectra": {"scipy", "zarr"},
-    "compute_common_length": {"scipy", "zarr"},
     "compute_geometry": {"zarr"},
     "compute_pooled": {"scipy", "zarr"},
     "compute_attention": {"zarr"},

@@ -20,14 +20,12 @@ def test_of_the_shipped_claims(effect):
     tested = claims.filter(pl.col("verdict") != "not tested")
     n_found = assert_one_estimate_and_one_verdict(made.study.judged_claims, claims, made.tables | attention)
     assert n_found == len(tested) > 80
-    statistics = {"contrast", "slope", "net_change", "steepest", "intervention", "level", "peak", "similarity"}
-    assert set(tested["statistic"]) >= statistics
+    assert set(tested["statistic"]) >= {"contrast", "slope", "net_change", "steepest", "intervention"}
     assert set(tested["verdict"]) >= {"supported", "contradicted", "undecided"}
 
 
 def test_what_stands_in_claims_alone_is_named():
-    with_rows = {"level", "contrast", "slope", "net_change", "steepest", "extremum", "intervention"}
-    with_rows |= {"peak", "similarity", "correlation", "arms"}
+    with_rows = {"contrast", "slope", "net_change", "steepest", "intervention", "correlation", "arms"}
     assert set(STATISTICS) - OF_CLAIMS_ALONE == with_rows
 
 

@@ -7,7 +7,7 @@ import pytest
 from dosed import COSINE, curves, intervened_rows, steering, template
 from homogenization.claims.judgement import measure
 from homogenization.claims.terms import UnavailableError
-from homogenization.names.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
+from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED
 from homogenization.statistics.doses import CONTROLS as PATTERNS_COMPARED
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
@@ -42,25 +42,17 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
     for column in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t", "relative_effect", "n_reviews"):
         assert found[column] == pytest.approx(row[column]), column
-    for column in ("robust", "robust_low", "kept", "kept_high", "effect_size", "sample_size_80", "depth_range"):
-        assert np.isfinite(found[column]), column
+    assert np.isfinite(found["depth_range"])
 
 
-def test_verdicts_have_sign_size_and_robustness():
-    few = np.where(np.arange(N) < 2, 5.0, -0.02)  # two reviews carry the mean
+def test_verdicts_have_sign_and_size():
     conditions = {
         steering("first", 0.2): np.linspace(0.1, 0.3, N),
         steering("second", 0.2): np.linspace(-0.3, -0.1, N),
         steering("self", 0.2): np.linspace(0.0001, 0.0002, N),
-        steering("ends", 0.2): few,
     }
-    table = judged(
-        [claim_on(name, pattern=name) for name in ("first", "second", "self", "ends")], evidence_with(conditions)
-    )
-    assert table["verdict"].to_list()[:3] == [SUPPORTED, CONTRADICTED, NEGLIGIBLE]
-    assert table["fragile"].to_list()[:3] == [False] * 3
-    assert table[KEPT][3] == pytest.approx(-0.02)
-    assert table[ROBUST][3] < 0 < table["estimate"][3]
+    table = judged([claim_on(name, pattern=name) for name in ("first", "second", "self")], evidence_with(conditions))
+    assert table["verdict"].to_list() == [SUPPORTED, CONTRADICTED, NEGLIGIBLE]
     assert table["measured"][0] == "mean change by first 0.2 (steering, blocks: all) over all layers"
 
 

@@ -1,4 +1,4 @@
-"""How a claim is judged: by its interval and its p, by the size of what it says, and how easily that turns."""
+"""How a claim is judged: by its interval and its p, and by the size of what it says."""
 
 from dataclasses import replace
 
@@ -7,13 +7,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from conftest import ROOT
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.claims.verdicts import in_words, verdicts_table
-from homogenization.config.claims import load_claims
 from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from homogenization.run.parquet import write_table
-from homogenization.statistics.resampling import reviews_for_power
 from library.statistics.shared import (
     CONFIDENCE,
     DRAWS,
@@ -37,7 +33,13 @@ from library.statistics.shared import (
 )
 
 FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
+CHANGE = {"metric": RANK}
 RISE = np.linspace(0, 10, N_BLOCKS + 1)  # depth raises the metric by 10: the margin is .2
+
+
+def at_the_output(values):
+    """(reviews, layers) that are 0 but at the output: the net change of a review is its value there."""
+    return np.column_stack([np.zeros((len(values), N_BLOCKS)), values])
 
 
 class TestVerdicts:
@@ -59,9 +61,9 @@ class TestVerdicts:
         ],
     )
     def test_of_a_mean(self, mean, criterion, verdict):
-        values = noise(0)
-        values += mean - values.mean()
-        assert judged_row(evidence_of(metric_rows(values)), level={"metric": RANK}, **criterion)["verdict"] == verdict
+        values = noise(0)[:, 0]
+        evidence = evidence_of(metric_rows(at_the_output(values + mean - values.mean())))
+        assert judged_row(evidence, net_change=CHANGE, **criterion)["verdict"] == verdict
 
     @pytest.mark.parametrize(
         ("criterion", "verdict"),
@@ -83,7 +85,7 @@ class TestVerdicts:
         profile = np.array([5, 5, 5, 5, 4, 1, 1, 1, 1.0])
         row = judged_row(evidence_of(metric_rows(profile + noise(0, 0.01))), steepest={"metric": RANK}, **criterion)
         assert row["verdict"] == verdict
-        assert np.isnan([row[name] for name in ("p_value", "p_max_t", "effect_size", "sample_size_80")]).all()
+        assert np.isnan([row[name] for name in ("p_value", "p_max_t")]).all()
 
     @pytest.mark.parametrize(
         ("largest", "verdict"), [(["residual", "attention"], SUPPORTED), (["feed_forward"], CONTRADICTED)]
@@ -94,19 +96,9 @@ class TestVerdicts:
         assert judged_row(evidence, component=component)["verdict"] == verdict
 
     def test_one_review_decides_nothing(self):
-        row = judged_row(evidence_of(metric_rows(noise(0)[:1] + 9)), level={"metric": RANK}, above=0)
+        row = judged_row(evidence_of(metric_rows(at_the_output(np.array([9.0])))), net_change=CHANGE, above=0)
         assert (row["verdict"], row["n_reviews"], row["reason"]) == (UNDECIDED, 1, None)
         assert np.isnan([row["ci_low"], row["p_value"], row["p_max_t"]]).all()
-        assert in_words(row) == "undecided: 9.02, n 1"
-
-    def test_effect_size_and_power_are_of_the_distance_to_the_bound(self):
-        values = noise(0)
-        row = judged_row(evidence_of(metric_rows(values)), level={"metric": RANK}, above=-0.01)
-        by_review = values.mean(axis=1) + 0.01
-        effect = by_review.mean() / by_review.std(ddof=1)
-        assert row["effect_size"] == pytest.approx(effect)
-
-        assert row["sample_size_80"] == reviews_for_power(np.array([effect])).item()
 
     def test_p_decides_where_it_says_less_than_the_interval(self):
         """At the output alone it would be a finding; it is the one layer of nine that happens to differ."""
@@ -173,76 +165,11 @@ class TestSizes:
     def test_without_a_margin_nothing_is_negligible(self):
         assert contrasted(changed(spread_evenly(0.1, 0.02), margin=0.0))["verdict"] == SUPPORTED
 
-    def test_a_slope_is_a_share_of_what_depth_does_and_a_level_is_none(self):
+    def test_a_slope_is_a_share_of_what_depth_does_and_a_place_is_none(self):
         evidence = changed(spread_evenly(0, 1))
         assert judged_row(evidence, slope={"metric": RANK}, above=0)["relative_effect"] == pytest.approx(1, abs=0.02)
-        level = judged_row(evidence, level={"metric": RANK}, above=0)
-        assert np.isnan([level["depth_range"], level["relative_effect"]]).all()
-
-
-class TestFirstToken:
-    """As in Qwen, which begins texts with no token of its own: another first word moves a review more than the rest."""
-
-    def row(self, n_changed, differences=None, by_first=True):
-        """Of `n_changed` reviews, the first token of `front` is another."""
-        if differences is None:
-            differences = spread_evenly(0.01, 0.02)
-            differences[:n_changed] += 3 * np.resize([1, -1], n_changed)
-        names = {"model": "m", "review_id": [f"r{number:03d}" for number in range(N_REVIEWS)]}
-        openings = [
-            pl.DataFrame({**names, "first_token": np.arange(N_REVIEWS) < n}).with_columns(variant=pl.lit(variant))
-            for variant, n in (("original", 0), ("front", n_changed))
-        ]
-        return contrasted(changed(differences, opening_tokens=pl.concat(openings) if by_first else None))
-
-    @pytest.mark.parametrize(
-        ("n_changed", "differences", "verdicts", "said"),
-        [
-            (16, None, (UNDECIDED, NEGLIGIBLE, True), "where the first token stays negligible"),
-            (0, None, (NEGLIGIBLE, NEGLIGIBLE, False), ""),  # it stays everywhere
-            (N_REVIEWS - MIN_REVIEWS + 1, None, (UNDECIDED, None, False), "the first token stays in 9, too few"),
-            (16, spread_evenly(0.5, 0.1), (SUPPORTED, SUPPORTED, False), ""),  # verdicts that agree
-        ],
-    )
-    def test_the_reviews_where_it_stays_have_a_verdict_of_their_own(self, n_changed, differences, verdicts, said):
-        row = self.row(n_changed, differences)
-        assert (row["verdict"], row["verdict_same_first"], row["first_decides"]) == verdicts
-        assert row["n_same_first"] == N_REVIEWS - n_changed
-        by_review = spread_evenly(0.01, 0.02) if differences is None else differences
-        own = by_review[n_changed:].mean() if verdicts[1] else np.nan
-        assert row["same_first"] == pytest.approx(own, nan_ok=True)
-        ends = [row[f"same_first{end}"] for end in ("_low", "_high")]
-        assert n_changed or [row["same_first"], *ends] == [row[name] for name in ("estimate", "ci_low", "ci_high")]
-        assert (ends[0] < own < ends[1]) == (verdicts[1] is not None)
-        assert (ends[1] < 0.2) == (verdicts[1] == NEGLIGIBLE)
-        assert said in in_words(row)
-        assert ("first token" in in_words(row)) == bool(said)
-
-    def test_without_the_table_it_is_not_known_and_all_other_numbers_are_the_same(self):
-        one, other = self.row(16), self.row(16, by_first=False)
-        assert (other["n_same_first"], other["verdict_same_first"]) == (None, None)
-        rest = [name for name in one if "first" not in name]
-        assert [one[name] for name in rest] == pytest.approx([other[name] for name in rest], nan_ok=True)
-
-
-class TestFragile:
-    @pytest.mark.parametrize(
-        ("mean", "spread", "few", "verdict", "fragile", "apart"),
-        [
-            (0, 0.02, np.linspace(2, 20, 9), SUPPORTED, True, np.nan),  # a few reviews carry it
-            (0.5, 0.3, 0, SUPPORTED, False, 0.01),  # all do
-            (0.5, 0.3, -60, UNDECIDED, False, 0.06),  # an undecided claim has nothing to turn
-        ],
-    )
-    def test_a_decided_verdict_that_other_estimates_turn(self, mean, spread, few, verdict, fragile, apart):
-        differences = spread_evenly(mean, spread)
-        differences[-np.size(few) :] += few
-        row = contrasted(changed(differences))
-        assert (row["verdict"], row["fragile"]) == (verdict, fragile)
-        assert ("by the Hodges-Lehmann estimate it is undecided" in (row["why_fragile"] or "")) == fragile
-        assert row["robust_low"] <= row["robust"] <= row["robust_high"]
-        assert row["kept"] < row["estimate"] if fragile else row["robust"] == pytest.approx(mean, abs=apart)
-        assert fragile or row["robust_low"] > 0.2
+        place = judged_row(evidence, steepest={"metric": RANK}, above=0)
+        assert np.isnan([place["depth_range"], place["relative_effect"]]).all()
 
 
 class TestCorrelations:
@@ -272,33 +199,29 @@ class TestCorrelations:
         row = self.row(length + noise(1), noise(2, 1), length + noise(3))
         assert row["verdict"] == SUPPORTED
         assert 0 < row["beyond_low"] < row["estimate"] - row["without_first"] < row["beyond_high"]
-        assert not row["fragile"]
 
 
-class TestTables:
-    of_claim = ("statement", "measured", "convention", "source", "criterion", "claim")
-    f1 = 0.95 + 0.1 * noise(2)[:, 0]
+class TestTable:
+    accepted = pl.Series("accepted", np.arange(N_REVIEWS) < 20)
     evidence = evidence_of(
-        metric_rows(noise(0) + 1, model="a"),
-        metric_rows(noise(1) - 1, model="b"),
-        similarity=similarity_rows(f1).with_columns(pl.Series("accepted", np.arange(N_REVIEWS) < 20)),
+        metric_rows(RISE + noise(0), model="a"),
+        metric_rows(noise(1) - RISE, model="b"),
+        similarity=similarity_rows(np.full(N_REVIEWS, 0.95)).with_columns(accepted),
     )
     claims = (
-        claim_of("positive", level={"metric": RANK}, above=0, published="> 0"),
-        claim_of("similar", similarity={"variant": "front"}, above=0.89),
+        claim_of("rises", net_change=CHANGE, above=0),
+        claim_of("steep", slope=CHANGE, above=5),
         claim_of("moved", contrast=FRONT_LESS_ORIGINAL, below=0),
     )
 
     def test_schema_order_and_what_is_copied(self):
         table = judged(self.claims, self.evidence, ["b", "a"])
         assert dict(table.schema) == CLAIMS_SCHEMA
-        keys = [("positive", "b"), ("positive", "a"), ("similar", None), ("moved", "b"), ("moved", "a")]
+        keys = [(name, model) for name in ("rises", "steep", "moved") for model in "ba"]
         assert table.select("claim", "model").rows() == keys
-        assert table["criterion"].to_list() == ["> 0", "> 0", "> 0.89", "< 0", "< 0"]
-        assert table["statistic"].unique(maintain_order=True).to_list() == ["level", "similarity", "contrast"]
-        assert table["published"].to_list() == ["> 0", "> 0", None, None, None]
-        similar = table.row(2, named=True)  # of all reviews, accepted or not
-        assert (similar["n_reviews"], similar["estimate"]) == (N_REVIEWS, pytest.approx(self.f1.mean()))
+        assert table["criterion"].unique(maintain_order=True).to_list() == ["> 0", "> 5", "< 0"]
+        assert table["statistic"].unique(maintain_order=True).to_list() == ["net_change", "slope", "contrast"]
+        assert table["verdict"].to_list() == [CONTRADICTED, SUPPORTED] * 2 + [NOT_TESTED] * 2
 
     def test_order_of_rows_models_and_claims_does_not_matter(self):
         tables = {name: getattr(self.evidence, name) for name in ("metrics", "similarity")}
@@ -315,31 +238,8 @@ class TestTables:
         assert together.equals(pl.concat([judged([claim], evidence) for claim in claims]))
         assert together["p_max_t"].is_nan().to_list() == [True, False]
 
-    def test_verdicts_have_a_column_for_each_model(self):
-        table = verdicts_table(judged(self.claims, self.evidence, ["a", "b"]), ["b", "a"])
-        assert table.columns == [*self.of_claim, "b", "a"]
-        assert [text.partition(":")[0] for text in table["b"]] == [CONTRADICTED, SUPPORTED, NOT_TESTED]
-        assert [text.partition(":")[0] for text in table["a"]] == [SUPPORTED, SUPPORTED, NOT_TESTED]
-        assert table["b"][1] == table["a"][1]
-        assert table["a"][2] == "not tested: the study has no variant 'front'"
-
-    def test_verdicts_on_no_single_model_have_one_column(self):
-        table = judged(self.claims, self.evidence, ["a"])
-        of_all = verdicts_table(table.with_columns(model=pl.lit(None, pl.String)), ["a"])
-        assert of_all.columns == [*self.of_claim, "the study"]
-        assert of_all["the study"].to_list() == verdicts_table(table, ["a"])["a"].to_list()
-        assert verdicts_table(judged([], self.evidence), ["a"]).columns == of_all.columns
-
-    def test_verdicts_of_one_statement_can_be_told_apart(self):
-        files = ("claims", "claims-causes", "claims-consequences")
-        claims = [claim for name in files for claim in load_claims(ROOT / f"config/{name}.yaml")]
-        table = verdicts_table(judged(claims, self.evidence, ["a", "b"]), ["a", "b"])
-        assert table["claim"].n_unique() == len(table) == len(claims)
-        assert table.select(self.of_claim[:-1]).is_unique().all()
-        assert table["statement"].n_unique() < len(table)
-
     @pytest.mark.parametrize("apart", [True, False])
-    def test_the_script_writes_all(self, tmp_path, apart):
+    def test_the_script_writes_it(self, tmp_path, apart):
         components = component_rows({"attention": noise(3) + 1, "norm_1": noise(4)}, model="a") if apart else None
         evidence = replace(self.evidence, components=components)
         paths = {}
@@ -353,7 +253,7 @@ class TestTables:
             tmp_path,
             "claims.judgement",
             paths,
-            [tmp_path / f"{name}.csv" for name in ("claims", "verdicts")],
+            [tmp_path / "claims.csv"],
             claims=claims,
             models=["a", "b"],
             variants=evidence.variants,
@@ -364,6 +264,3 @@ class TestTables:
         expected = judged(claims, evidence, ["a", "b"])
         assert expected.filter(claim="lead")["verdict"][0] == (SUPPORTED if apart else NOT_TESTED)
         assert pl.read_csv(tmp_path / "claims.csv", schema_overrides=CLAIMS_SCHEMA).equals(expected)
-        verdicts = pl.read_csv(tmp_path / "verdicts.csv", infer_schema=False)
-        assert verdicts.equals(verdicts_table(expected, ["a", "b"]))
-        assert "lead" in (tmp_path / "log").read_text()

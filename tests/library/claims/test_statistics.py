@@ -8,9 +8,9 @@ from scipy import stats
 from examples import example_table
 from homogenization.claims.statistics.component import COMPONENT_GROUPS
 from homogenization.claims.terms import UnavailableError
-from homogenization.names.verdicts import KEPT, NOT_TESTED, ROBUST, SUPPORTED, UNDECIDED
+from homogenization.names.verdicts import NOT_TESTED, SUPPORTED, UNDECIDED
 from homogenization.statistics.correlation import pearson_within_layers
-from homogenization.statistics.resampling import bootstrap_weights, mean_interval
+from homogenization.statistics.resampling import bootstrap_weights
 from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
 from library.statistics.shared import (
     CONFIDENCE,
@@ -38,47 +38,9 @@ from library.statistics.shared import (
 )
 
 DEPTH = np.arange(N_BLOCKS + 1) / N_BLOCKS
+MEV = "max_explainable_variance"
 FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
-WITH_NORM = {"metric": "max_explainable_variance", "with_metric": NORM}
-
-
-class TestLevel:
-    @pytest.mark.parametrize(
-        ("layers", "counted"),
-        [
-            *(("all", range(9)), ("first", [0, 1]), ("middle", [2, 3, 4, 5]), ("last", [6, 7, 8])),
-            *(("input", [0]), ("output", [8])),
-        ],
-    )
-    def test_is_averaged_over_the_layers_that_are_named(self, layers, counted):
-        values = DEPTH**2 + noise(0)
-        found = found_in(evidence_of(metric_rows(values)), level={"metric": RANK, "layers": layers}, above=0)
-        by_review = values[:, list(counted)].mean(axis=1)
-        assert_mean_of(found, by_review)
-        ends = [end[0] for end in mean_interval(by_review[:, None], CONFIDENCE)]
-        assert interval_of(found)[1:] == pytest.approx(ends, rel=1e-9)
-
-    def test_takes_its_own_metric_view_variant_point_and_model(self):
-        cell = (COSINE, "without_first", "front", "m", "final_norm")
-        others = ("resultant_length", "all_tokens", "end", "other", "residual_stream")
-        rows = [metric_rows(noise(0) + 1, *cell)]
-        for place, other in enumerate(others):
-            rows.append(metric_rows(noise(place + 1) + 9, *cell[:place], other, *cell[place + 1 :]))
-        level = {"metric": COSINE, "view": "without_first", "variant": "front", "point": "final_norm"}
-        found = found_in(evidence_of(*rows), level=level, above=0)
-        assert found["estimate"] == pytest.approx((noise(0) + 1).mean())
-
-    def test_undefined_values_are_left_out(self):
-        values = noise(0) + 1
-        values[0], values[1, :4] = np.nan, np.nan
-        found = found_in(evidence_of(metric_rows(values)), level={"metric": RANK}, above=0)
-        assert_mean_of(found, np.nanmean(values[1:], axis=1))
-
-    def test_a_square_is_that_of_each_value(self):
-        values = noise(0) + 1
-        rows = metric_rows(values, "cosine_dispersion", "all_tokens")
-        found = found_in(evidence_of(rows), level={"metric": "cosine_dispersion", "squared": True}, above=0)
-        assert_mean_of(found, (values**2).mean(axis=1))
+WITH_NORM = {"metric": MEV, "with_metric": NORM}
 
 
 def test_a_contrast_is_paired_by_review_and_layer():
@@ -89,6 +51,23 @@ def test_a_contrast_is_paired_by_review_and_layer():
     rows = rows.filter((pl.col("variant") == "front") | (pl.col("review_id") != "r005"))
     found = found_in(evidence_of(rows.sample(fraction=1, shuffle=True, seed=0)), contrast=FRONT_LESS_ORIGINAL, above=0)
     assert_mean_of(found, np.nanmean(np.delete(front - original, [0, 1, 5], axis=0), axis=1))
+
+
+@pytest.mark.parametrize("layers", ["input", "output", "all"])
+def test_a_contrast_takes_its_own_metric_view_variant_point_and_layers(layers):
+    cell = (COSINE, "without_first", "front", "m", "final_norm")
+    others = ("resultant_length", "all_tokens", "end", "other", "residual_stream")
+    rows = [metric_rows(noise(0) + 1 + DEPTH, *cell), metric_rows(noise(9), *cell[:2], "original", *cell[3:])]
+    for place, other in enumerate(others):
+        rows.append(metric_rows(noise(place + 1) + 9, *cell[:place], other, *cell[place + 1 :]))
+    if layers == "all":  # of the residual stream alone
+        rows = [table.with_columns(point=pl.lit("residual_stream")) for table in rows[:-1]]
+    keys = {"metric": COSINE, "view": "without_first", "variant": "front", "minus": "original", "layers": layers}
+    point = "residual_stream" if layers == "all" else "final_norm"
+    found = found_in(evidence_of(*rows), contrast=keys | {"point": point}, above=0)
+    difference = noise(0) + 1 + DEPTH - noise(9)
+    expected = {"input": difference[:, 0], "output": difference[:, -1], "all": difference}[layers]
+    assert found["estimate"] == pytest.approx(expected.mean())
 
 
 class TestOverDepth:
@@ -124,23 +103,6 @@ class TestOverDepth:
         assert found["n_reviews"] == N_REVIEWS
 
 
-class TestPeak:
-    def test_is_where_the_mean_is_largest(self):
-        values = np.array([0, 1, 2, 5, 9, 5, 2, 1, 0.0]) + noise(0)
-        evidence = evidence_of(metric_rows(values))
-        assert interval_of(found_in(evidence, peak={"metric": RANK}, between=[0, 1])) == (0.5, 0.5, 0.5)
-        height = found_in(evidence, peak={"metric": RANK, "of": "height"}, between=[0, 1])
-        drawn = bootstrap_weights(N_REVIEWS, DRAWS, SEED) @ values[:, 4]
-        assert interval_of(height) == pytest.approx(
-            (values[:, 4].mean(), *np.quantile(drawn, [0.025, 0.975])), abs=1e-6
-        )
-
-    def test_an_uncertain_place_spans_the_layers_that_draws_find(self):
-        profile = np.array([0, 0, 1, 0, 0, 0, 1, 0, 0.0])
-        evidence = evidence_of(metric_rows(profile + noise(0, 0.5)))
-        assert interval_of(found_in(evidence, peak={"metric": RANK}, between=[0, 1]))[1:] == (2 / 8, 6 / 8)
-
-
 class TestCorrelation:
     def found(self, x, y, without_first):
         evidence = evidence_of(
@@ -165,15 +127,6 @@ class TestCorrelation:
             draws.append(by_scipy(pearson_within_layers, x[drawn], y[drawn]))
         assert interval_of(found)[1:] == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.03)
         assert found["beyond_low"] < within - found["without_first"] < found["beyond_high"]
-
-    def test_its_checks_are_ranks_and_fewer_reviews(self):
-        x, y = noise(0, 1), noise(1, 1)
-        x[7] += 60  # one review makes the correlation
-        y[7] += 60
-        found = self.found(x, y, noise(2, 1))
-        assert found["estimate"] > 0.8
-        assert abs(found[ROBUST]) < 0.2
-        assert abs(found[KEPT]) < 0.2
 
     def test_of_a_metric_with_itself_is_one(self):
         evidence = evidence_of(metric_rows(noise(0), NORM, "all_tokens"))
@@ -249,7 +202,7 @@ def test_a_model_that_reads_too_few_accepted_reviews_tests_no_claim_on_their_var
         found_in(evidence, contrast=FRONT_LESS_ORIGINAL, below=0)
     with pytest.raises(UnavailableError, match=f"{MIN_REVIEWS - 1} accepted reviews are read; at least {MIN_REVIEWS}"):
         found_in(evidence, slope={"metric": RANK, "variant": "front"}, below=0)
-    assert found_in(evidence, level={"metric": RANK}, above=0)["n_reviews"] == N_REVIEWS
+    assert found_in(evidence, slope={"metric": RANK}, above=0)["n_reviews"] == N_REVIEWS
 
 
 class TestThesis:
@@ -271,39 +224,30 @@ class TestThesis:
         evidence = evidence_of(metric_rows(noise(0)), *more, pooled=pooled)
         return judged_row(evidence, convention="thesis", **measured, **(criterion or {"above": 0}))
 
-    def test_pools_are_replicates_with_students_interval(self):
+    def test_pools_are_replicates_with_students_interval_and_the_output_is_that_after_the_final_norm(self):
         heights = np.array([0.84, 0.85, 0.86, 0.85])
-        level = {"metric": "max_explainable_variance", "layers": "input"}
-        row = self.row(self.pooled(heights), level=level, criterion={"between": [0.3, 0.4]})
+        pooled = self.pooled(heights, output=0.2)
+        row = self.row(pooled, net_change={"metric": MEV}, criterion={"between": [-0.2, -0.1]})
         assert (row["claim"], row["convention"], row["unit"], row["n_reviews"]) == ("c-thesis", "thesis", "pools", 4)
-        expected = (0.35, *stats.t.interval(CONFIDENCE, 3, 0.35, stats.sem(heights)))
-        assert interval_of(row) == pytest.approx(expected)
+        by_pool = 0.2 + 0.01 * np.arange(4) - (heights - 0.5)
+        ends = stats.t.interval(CONFIDENCE, 3, by_pool.mean(), stats.sem(by_pool))
+        assert interval_of(row) == pytest.approx((by_pool.mean(), *ends))
         assert row["verdict"] == SUPPORTED
-        assert np.isnan([row["p_value"], row["robust"]]).all()
-
-    def test_the_output_is_that_after_the_final_norm(self):
-        level = {"metric": "max_explainable_variance", "layers": "output"}
-        assert self.row(self.pooled([0.85, 0.86], output=0.2), level=level)["estimate"] == pytest.approx(0.205)
-
-    def test_a_peak_has_a_depth_and_a_height(self):
-        pooled, peak = self.pooled([0.84, 0.86], output=0.2), {"metric": "max_explainable_variance"}
-        depth = self.row(pooled, peak=peak, criterion={"between": [0.25, 0.75]})
-        assert (*interval_of(depth), depth["verdict"]) == (0.5, 0.5, 0.5, SUPPORTED)
-        assert interval_of(self.row(pooled, peak=peak | {"of": "height"})) == pytest.approx((0.85, 0.84, 0.86))
+        assert np.isnan(row["p_value"])
 
     def test_a_contrast_is_paired_by_pool_and_a_share_of_the_pooled_depth(self):
         pooled = pl.concat([self.pooled([0.8, 0.85, 0.9]), self.pooled([0.9, 0.96, 0.99], "front")])
-        contrast = FRONT_LESS_ORIGINAL | {"metric": "max_explainable_variance"}
+        contrast = FRONT_LESS_ORIGINAL | {"metric": MEV}
         row = self.row(pooled, metric_rows(noise(1), variant="front"), contrast=contrast)
         assert (row["estimate"], row["relative_effect"]) == pytest.approx((0.1, 0.2))
         assert row["verdict"] == SUPPORTED
 
     @pytest.mark.parametrize(
         ("statistic", "criterion"),
-        [("level", {"above": 0}), ("peak", {"between": [0.25, 0.75]}), ("steepest", {"between": [0.25, 0.75]})],
+        [("net_change", {"above": 0}), ("steepest", {"between": [0.25, 0.75]})],
     )
     def test_one_pool_has_no_interval_and_decides_nothing(self, statistic, criterion):
-        measured = {statistic: {"metric": "max_explainable_variance"}}
+        measured = {statistic: {"metric": MEV}}
         row = self.row(self.pooled([0.85]), criterion=criterion, **measured)
         assert (row["verdict"], row["reason"]) == (UNDECIDED, "one pool of texts has no interval")
         assert np.isfinite(row["estimate"])
@@ -317,7 +261,7 @@ class TestThesis:
         assert judged_row(evidence, component=component)["verdict"] == NOT_TESTED
 
     def test_without_pooled_tokens(self):
-        row = self.row(None, slope={"metric": "max_explainable_variance"})
+        row = self.row(None, slope={"metric": MEV})
         assert (row["verdict"], row["reason"]) == (NOT_TESTED, "the study does not pool the tokens of its texts")
 
 

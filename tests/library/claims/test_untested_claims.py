@@ -44,20 +44,17 @@ def lacking():
 @pytest.mark.parametrize(
     ("statistic", "keys", "reason"),
     [
-        ("level", {"metric": "alpha_req"}, "no metric alpha_req"),
-        ("level", {"metric": RANK, "variant": "front"}, "no variant 'front'"),
+        ("slope", {"metric": "alpha_req"}, "no metric alpha_req"),
+        ("slope", {"metric": RANK, "variant": "front"}, "no variant 'front'"),
         ("contrast", {"metric": RANK, "variant": "original", "minus": "end"}, "no variant 'end'"),
         ("slope", {"metric": RANK, "view": "unit"}, f"no view 'unit' of {RANK}"),
-        ("level", {"metric": RANK, "point": "final_norm"}, f"no values of {RANK} at final_norm"),
-        ("level", {"metric": NORM, "layers": "input"}, f"no values of {NORM} at the layers 'input'"),
-        ("level", {"metric": "schatten_1"}, "schatten_1 is undefined in every review"),
+        ("slope", {"metric": "schatten_1"}, "schatten_1 is undefined in every review"),
         ("steepest", {"metric": NORM}, f"{NORM} moves towards homogenization between no two layers"),
         ("correlation", {"metric": RANK, "with_metric": "alpha_req"}, "no metric alpha_req"),
         ("correlation", {"metric": COSINE, "with_metric": "schatten_2"}, "at the same layer"),
         ("correlation", {"metric": RANK, "with_metric": NORM}, "no view 'raw_without_first'"),
         ("contrast", {"metric": RANK, "variant": "original", "minus": "key control"}, "no key control of"),
         ("component", {"metric": "cosine_anisotropy", "largest": ["norm"]}, "takes no blocks apart"),
-        ("similarity", {"variant": "end"}, "no similarity of a variant 'end'"),
     ],
 )
 def test_what_is_missing(lacking, statistic, keys, reason):
@@ -91,11 +88,9 @@ def few():
         ("contrast", {"metric": RANK, "variant": "front", "minus": "original"}, "9 of 30 reviews accepted;"),
         ("contrast", {"metric": RANK, "variant": "end", "minus": "front"}, "4 of 30 reviews accepted in both;"),
         ("slope", {"metric": RANK, "variant": "front"}, "9 of 30 reviews accepted"),
-        ("level", {"metric": RANK, "variant": "lost"}, "0 of 30 reviews accepted; at least 10 are needed"),
+        ("slope", {"metric": RANK, "variant": "lost"}, "0 of 30 reviews accepted; at least 10 are needed"),
         ("contrast", {"metric": RANK, "variant": "end", "minus": "original"}, None),
-        ("similarity", {"variant": "front"}, None),
-        ("similarity", {"variant": "lost"}, "no review was rewritten as 'lost'"),
-        ("level", {"metric": RANK}, None),
+        ("slope", {"metric": RANK}, None),
     ],
 )
 def test_too_few_accepted_reviews(few, statistic, keys, reason):

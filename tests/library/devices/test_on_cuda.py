@@ -152,7 +152,6 @@ def measured(model: LanguageModel, n_texts: int = 2) -> list[np.ndarray]:
 IN_PASS = {
     "spectra": {"views": ["raw", "centred_without_first"]},
     "geometry": {},
-    "common_length": {"n_tokens": 12, "draws": 2, "seed": 0, "views": ["unit"]},
     "pooled": {},
     "mauve": {"n_tokens": 30, "seeds": [0, 1]},
 }

@@ -29,7 +29,6 @@ MEASURES = {
     "pooled": [],
     "mauve": [20, [0, 1]],
     "sinks": [],
-    "common_length": [16, 2, 0, ["raw"]],
 }
 
 

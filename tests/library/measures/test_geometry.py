@@ -15,13 +15,8 @@ from measured import store_of
 
 def metric(name, geometry, view="all_tokens", n_tokens=None):
     columns = {key: np.array([value]) for key, value in geometry.items()}
-    columns["n_tokens"] = np.array([n_tokens if n_tokens is not None else _n_tokens(geometry)])
+    columns["n_tokens"] = np.array([n_tokens if n_tokens is not None else geometry["n_directed"]])
     return GEOMETRY_METRICS[name].compute(columns, view)[0]
-
-
-def _n_tokens(geometry):
-    pairs = int(geometry["cosine_histogram"].sum())
-    return (1 + math.isqrt(1 + 8 * pairs)) // 2
 
 
 def brute_force_cosines(tokens):
@@ -44,8 +39,6 @@ def test_identical_rows():
     assert metric("first_token_energy_share", geometry) == pytest.approx(1 / 6)
     assert metric("cosine_to_first_token", geometry) == pytest.approx(1)
     assert metric("first_token_norm_ratio", geometry) == pytest.approx(1)
-    assert geometry["cosine_histogram"][-1] == 15
-    assert geometry["cosine_histogram_without_first"][-1] == 10
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(3, 12), width=st.integers(1, 8), cone=st.sampled_from([0.0, 5.0]))
@@ -57,13 +50,8 @@ def test_against_brute_force(seed, n, width, cone):
     geometry = token_geometry(tokens)
     for view, part in (("all_tokens", tokens), ("without_first", tokens[1:])):
         cosines = brute_force_cosines(part)
-        suffix = "" if view == "all_tokens" else "_without_first"
         assert metric("cosine_anisotropy", geometry, view) == pytest.approx(cosines.mean(), abs=1e-12)
         assert metric("cosine_dispersion", geometry, view) == pytest.approx(cosines.std(), abs=1e-7)
-        histogram = geometry[f"cosine_histogram{suffix}"]
-        assert histogram.sum() == len(cosines)
-        if width > 1:  # with one feature all cosines are -1 or 1 up to rounding
-            np.testing.assert_array_equal(histogram, np.histogram(cosines, bins=40, range=(-1, 1))[0])
     norms = np.linalg.norm(tokens, axis=1)
     assert metric("first_token_norm", geometry) == pytest.approx(norms[0])
     assert metric("other_token_norm", geometry) == pytest.approx(np.median(norms[1:]))
@@ -101,7 +89,6 @@ def test_one_and_two_tokens():
         assert math.isnan(alone[name]), name
     assert math.isnan(metric("cosine_anisotropy", alone, n_tokens=1))
     assert math.isnan(metric("first_token_norm_ratio", alone, n_tokens=1))
-    assert alone["cosine_histogram"].sum() == 0
     pair = token_geometry(np.array([[1.0, 0.0], [1.0, 1.0]]))
     assert metric("cosine_anisotropy", pair) == pytest.approx(math.sqrt(0.5))
     assert math.isnan(metric("cosine_anisotropy", pair, "without_first"))
@@ -116,26 +103,10 @@ def test_zero_tokens_have_no_direction():
 
 def test_table():
     states = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
-    (table,) = measured(Geometry(store_of({0: states}, [2, 3]), n_bins=10))
+    (table,) = measured(Geometry(store_of({0: states}, [2, 3])))
     assert dict(table.schema) == GEOMETRY_SCHEMA
     assert table["n_tokens"].to_list() == [2, 3]
-    assert table["first_token"].to_list() == [7, 9]
-    assert table["cosine_histogram"].list.len().to_list() == [10, 10]
-    expected = token_geometry(states[2:], 10)
-    assert table["cosine_std"][1] == expected["cosine_std"]
-
-
-def test_modes_with_and_without_the_first_token_are_tabulated():
-    first_opposed = token_geometry(np.array([[-1.0, 0.0], [1.0, 0.1], [1.0, 0.2]]))
-    pair = token_geometry(np.array([[1.0, 0.0], [1.0, 1.0]]))
-    rows = [{"review_id": name, "point": "residual_stream", "layer": 0, "n_tokens": n, "width": 2, **geometry}
-            for name, n, geometry in (("a", 3, first_opposed), ("b", 2, pair))]  # fmt: skip
-    values = registered_values(pl.DataFrame(rows, schema=GEOMETRY_SCHEMA), GEOMETRY_METRICS, ["cosine_modes"])
-    found = {(row["review_id"], row["view"]): row["value"] for row in values.iter_rows(named=True)}
-    assert found["a", "all_tokens"] == 2
-    assert found["a", "without_first"] == 1
-    assert found["b", "all_tokens"] == 1
-    assert math.isnan(found["b", "without_first"])
+    assert table["cosine_std"][1] == token_geometry(states[2:])["cosine_std"]
 
 
 @pytest.mark.parametrize("n", [2, 9])
@@ -143,17 +114,3 @@ def test_orthonormal_rows(n):
     geometry = token_geometry(np.eye(n))
     assert geometry["resultant_length"] == pytest.approx(1 / math.sqrt(n))
     assert metric("cosine_anisotropy", geometry) == pytest.approx(0, abs=1e-15)
-    assert geometry["cosine_histogram"][20] == n * (n - 1) / 2
-
-
-def test_modes_of_groups_of_tokens_and_of_noise():
-    generator = np.random.default_rng(0)
-    directions = np.linalg.qr(generator.standard_normal((64, 3)))[0].T
-    spread = 0.02 * generator.standard_normal((60, 64))
-    turned = directions[0] + spread
-    groups = directions[np.arange(60) % 3] + spread  # cosines within a group near 1, between groups near 0
-    opposed = np.where(np.arange(60) % 2, 1, -1)[:, None] * directions[0] + spread
-    for tokens, expected in ((spread, 1), (turned, 1), (groups, 2), (opposed, 2)):
-        geometry = token_geometry(tokens)
-        assert metric("cosine_modes", geometry) == expected
-        assert metric("cosine_modes", geometry, "without_first") == expected

@@ -6,20 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
-from scipy import stats
 
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, Texts, contrast_table
+from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table
 from homogenization.statistics.resampling import (
     Resampling,
     flip_p,
     mean_interval,
-    reviews_for_power,
     sign_flips,
 )
 from homogenization.tables.comparisons import BALANCE_SCHEMA, comparisons_table
 from homogenization.tables.metrics import METRICS_SCHEMA
-from homogenization.tables.opening_tokens import OPENING_TOKENS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
 from library.statistics.shared import MARGIN, run_tabulate
 
@@ -34,8 +31,8 @@ CELLS = [
 NAMES = ["effective_rank", "resultant_length"]
 PAIRS = [("front", "original"), ("front", "end")]
 DRAWS = 600
-OF_DEPTH = ("depth_range", "review_sd", "relative_effect", "verdict", "fragile")  # what depth does, all originals say
-NUMBERS = ("mean", "median", "ci_low", "ci_high", "effect_size", "p_value", "p_max_t", "sample_size_80")
+OF_DEPTH = ("depth_range", "review_sd", "relative_effect", "verdict")  # what depth does, all originals say
+NUMBERS = ("mean", "median", "ci_low", "ci_high", "p_wilcoxon", "p_value", "p_max_t")
 
 
 def metrics_table(models=("alpha",), reviews=REVIEWS, shift=0.4, seed=0):
@@ -63,12 +60,11 @@ def contrast(*given, **named):
     return of_layers(contrasts_of(*given, **named))
 
 
-def contrasts_of(metrics, common=None, pairs=PAIRS, names=NAMES, seed=1, min_reviews=0, openings=None):
+def contrasts_of(metrics, pairs=PAIRS, names=NAMES, seed=1, min_reviews=0):
     reviews = metrics.select("variant", "review_id").unique()
     similarity = similarity_of(reviews.with_columns(accepted=True))
     comparisons = comparisons_table(similarity, pairs, len(REVIEWS), min_reviews)
-    texts = Texts(comparisons, similarity, openings)
-    return contrast_table(metrics, common, texts, names, Resampling(DRAWS, 0.95, seed, MARGIN))
+    return contrast_table(metrics, comparisons, similarity, names, Resampling(DRAWS, 0.95, seed, MARGIN))
 
 
 def of_layers(table):
@@ -83,13 +79,6 @@ def differences(metrics, variant, minus, point, layer, view, metric, model="alph
         dict(chosen.filter(variant=name).select("review_id", "value").iter_rows()) for name in (variant, minus)
     )
     return np.array([first[review] - second[review] for review in sorted(first)])
-
-
-def common_of(metrics, scale, keep=REVIEWS):
-    """A table like that of a common length: other values of one metric, and not of all reviews."""
-    values = metrics.filter(pl.col("review_id").is_in(keep), metric="effective_rank")
-    more = values.head(9).with_columns(pl.lit("another review").alias("review_id"), pl.lit(1e9).alias("value"))
-    return pl.concat([values.with_columns(pl.col("value") * scale), more])
 
 
 def test_a_model_that_reads_too_few_of_the_accepted_reviews_is_not_tested():
@@ -116,46 +105,11 @@ def test_every_number_by_another_route():
         assert row["n_reviews"] == 9
         assert row["mean"] == pytest.approx(values.mean())
         assert row["median"] == pytest.approx(np.median(values))
-        assert row["effect_size"] == pytest.approx(values.mean() / values.std(ddof=1))
         low, high = mean_interval(values[:, None])
         assert (row["ci_low"], row["ci_high"]) == (pytest.approx(low[0]), pytest.approx(high[0]))
-        assert row["skewness"] == pytest.approx(stats.skew(values, bias=False))
         # 2^9 flips are fewer than the draws: the test is exact
         exact = flip_p(values[:, None], sign_flips(9, 2**9, seed=0))[0]
         assert row["p_value"] == pytest.approx(exact[0], rel=1e-12)
-        assert row["sample_size_80"] == reviews_for_power(np.array([row["effect_size"]]))[0]
-
-
-def openings_of(changed):
-    """First tokens by variant; those of `changed` reviews are others in `front`."""
-    rows = [
-        ("alpha", variant, review, 100 + number if variant == "front" and number < changed else 7)
-        for variant in VARIANTS
-        for number, review in enumerate(REVIEWS)
-    ]
-    return pl.DataFrame(rows, schema=OPENING_TOKENS_SCHEMA, orient="row")
-
-
-@pytest.mark.parametrize("n_changed", [0, 3, 6, 9])
-def test_the_reviews_whose_first_token_stays_stand_beside_all(n_changed):
-    metrics = metrics_table()
-    without = contrast(metrics, min_reviews=6)
-    table = contrast(metrics, min_reviews=6, openings=openings_of(n_changed))
-    own = [name for name in table.columns if name.endswith("_same_first")]
-    assert_frame_equal(table.drop(own), without.drop(own), check_exact=True)
-    assert without["n_same_first"].null_count() == len(without)
-    for row in table.iter_rows(named=True):
-        numbers = [row[f"{name}_same_first"] for name in ("mean", "ci_low", "ci_high")]
-        assert row["n_same_first"] == 9 - n_changed
-        if n_changed == 0:
-            assert numbers == [row["mean"], row["ci_low"], row["ci_high"]]
-        elif n_changed > 3:
-            assert np.isnan(numbers).all()
-        else:
-            keys = (row[key] for key in ("variant", "minus", "point", "layer", "view", "metric"))
-            values = differences(metrics, *keys)[n_changed:, None]
-            low, high = mean_interval(values)
-            assert numbers == pytest.approx([values.mean(), low[0], high[0]])
 
 
 @pytest.mark.parametrize(("n_reviews", "verdict"), [(15, "undecided"), (16, "negligible")])
@@ -268,42 +222,6 @@ def test_variants_that_agree_are_no_effect():
     assert (same["ci_low"] == 0).all()
     assert (same["p_value"] == 1).all()
     assert (same["p_max_t"] == 1).all()
-    assert same["sample_size_80"].is_nan().all()
-
-
-def test_common_number_of_tokens():
-    metrics = metrics_table(("alpha", "beta"))
-    kept = REVIEWS[1:7]
-    common = common_of(metrics, scale=3.0, keep=kept)
-    table = contrast(metrics, common)
-    assert_frame_equal(
-        table.drop(pl.selectors.contains("common")), contrast(metrics).drop(pl.selectors.contains("common"))
-    )
-    other = table.filter(metric="resultant_length")
-    assert other["n_common"].null_count() == len(other)
-    assert other.select("mean_common", "ci_low_common", "ci_high_common").unpivot()["value"].is_nan().all()
-    rank = table.filter(metric="effective_rank")
-    assert (rank["n_common"] == 6).all()
-    assert rank["n_common"].null_count() == 0
-    for row in rank.filter(model="alpha").iter_rows(named=True):
-        values = differences(metrics, *(row[key] for key in ("variant", "minus", "point", "layer", "view", "metric")))
-        values = 3 * np.where(np.isin(REVIEWS, kept), values, np.nan)
-        assert row["mean_common"] == pytest.approx(np.nanmean(values))
-        low, high = mean_interval(values[:, None])
-        assert (row["ci_low_common"], row["ci_high_common"]) == (pytest.approx(low[0]), pytest.approx(high[0]))
-
-
-def test_common_number_of_tokens_of_some_models():
-    metrics = metrics_table(("alpha", "beta"))
-    common = common_of(metrics, 1.0).filter((pl.col("model") != "beta") | (pl.col("variant") != "end"))
-    table = contrast(metrics, common).filter(metric="effective_rank")
-    counts = table.group_by("model", "minus").agg(pl.col("n_common").max()).sort("model", "minus")
-    assert counts.rows() == [
-        ("alpha", "end", 9),
-        ("alpha", "original", 9),
-        ("beta", "end", None),
-        ("beta", "original", 9),
-    ]
 
 
 @given(data=st.data())
@@ -321,7 +239,7 @@ def test_a_contrast_is_that_of_the_reviews_accepted_in_both_and_of_no_other_vari
         if len(REVIEWS) - len(gone) < 6:
             assert (rows["n_reviews"] == len(REVIEWS) - len(gone)).all()
             assert rows["reason"].str.contains(f"{len(REVIEWS) - len(gone)} of 9 reviews accepted").all()
-            assert rows.select(*NUMBERS, "mean_common").unpivot()["value"].is_nan().all()
+            assert rows.select(NUMBERS).unpivot()["value"].is_nan().all()
             continue
         alone = whole.filter(~pl.col("review_id").is_in(gone), pl.col("variant").is_in([variant, minus]))
         assert_frame_equal(rows, contrast(alone, pairs=[(variant, minus)]).drop(OF_DEPTH))
@@ -338,7 +256,7 @@ def test_one_review_has_no_interval():
     table = contrast(metrics_table(reviews=["only"]))
     assert (table["n_reviews"] == 1).all()
     assert table["mean"].is_finite().all()
-    for name in ("ci_low", "ci_high", "effect_size", "p_value", "p_max_t", "sample_size_80"):
+    for name in ("ci_low", "ci_high", "p_value", "p_max_t"):
         assert table[name].is_nan().all()
 
 
@@ -350,21 +268,17 @@ def test_planted_effect_is_found_and_nothing_else():
 
 
 def test_the_script_writes_the_table(tmp_path):
-    """From tables on the disk to the table with its metadata; that of a common number of tokens may be missing."""
+    """From tables on the disk to the table with its metadata."""
     metrics = metrics_table()
     outputs = [tmp_path / "contrasts.parquet", tmp_path / "comparisons.csv"]
-    paths = {
-        name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "common_length", "similarity", "opening_tokens")
-    }
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "similarity")}
     write_table(metrics, paths["metrics"])
-    write_table(common_of(metrics, 2.0), paths["common_length"])
     accepted = (
         metrics.select("variant", "review_id")
         .unique()
         .with_columns(accepted=(pl.col("variant") == "front") | pl.col("review_id").is_in(REVIEWS[:3]))
     )
     write_table(similarity_of(accepted), paths["similarity"])
-    write_table(openings_of(2), paths["opening_tokens"])
     paths["balance"] = str(tmp_path / "balance.csv")
     unlike = ("front", "end", None, None, "order", 1.0, 0.5, 3.0, 3, False)
     pl.DataFrame([unlike], schema=BALANCE_SCHEMA, orient="row").write_csv(paths["balance"])
@@ -372,12 +286,11 @@ def test_the_script_writes_the_table(tmp_path):
     arguments["resampling"] = {"draws": DRAWS, "confidence": 0.95, "seed": 1, "margin": MARGIN}
     run_tabulate(tmp_path, "statistics.contrasts", paths, outputs, **arguments)
     written, comparisons = of_layers(read_table(outputs[0])), pl.read_csv(outputs[1])
-    tested = contrast(metrics, common_of(metrics, 2.0), pairs=PAIRS[:1], openings=openings_of(2))
-    assert_frame_equal(written.filter(minus="original"), tested, check_exact=True)
+    assert_frame_equal(written.filter(minus="original"), contrast(metrics, pairs=PAIRS[:1]), check_exact=True)
     assert written.filter(minus="end")["reason"].unique().item().startswith("3 of 9 reviews accepted in both;")
     assert comparisons.select("minus", "n_accepted", "tested").rows() == [("original", 9, True), ("end", 3, False)]
     assert comparisons["imbalance"].to_list() == [None, "order"]
     assert "front minus end is not tested: 3 of 9" in (tmp_path / "log").read_text()
     assert table_metadata(outputs[0])["resampling"] == arguments["resampling"]
-    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "common_length": [], "balance": []}, outputs, **arguments)
-    assert of_layers(read_table(outputs[0]))["n_common"].null_count() == len(PAIRS) * len(CELLS)
+    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "balance": []}, outputs, **arguments)
+    assert pl.read_csv(outputs[1])["imbalance"].to_list() == [None, None]

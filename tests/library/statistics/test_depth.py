@@ -4,13 +4,11 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.names.points import REGIONS
 from homogenization.statistics.depth import DEPTH_SCHEMA, tabulate
 from homogenization.statistics.layers import (
     depth_ranges,
     layer_steps,
     layer_values,
-    rate,
     slopes,
     steepest_span,
 )
@@ -45,16 +43,7 @@ class TestTable:
         keys = ["model", "variant", "view", "metric"]
         assert table.select(keys).unique(maintain_order=True).equals(table.select(keys).unique().sort(keys))
         of_one = table.filter(model="a", metric=RISING)
-        rates = ["rate_first", "rate_middle", "rate_last"]
-        steps = ["step_001", "step_002", "step_003", "step_004"]
-        assert of_one["statistic"].to_list() == [
-            "slope",
-            "net_change",
-            "net_change_after_first",
-            *rates,
-            "steepest",
-            *steps,
-        ]
+        assert of_one["statistic"].to_list() == ["slope", "net_change", "net_change_after_first", "steepest"]
         assert (table["n_reviews"] == 6).all()
 
     def test_estimates_and_intervals(self):
@@ -65,10 +54,6 @@ class TestTable:
             "slope": np.array([stats.linregress(depth, row).slope for row in values]),
             "net_change": values[:, 8] - values[:, 0],
             "net_change_after_first": values[:, 8] - values[:, 1],
-            "rate_first": (values[:, 2] - values[:, 0]) / 0.25,
-            "rate_middle": (values[:, 6] - values[:, 2]) / 0.5,
-            "rate_last": (values[:, 8] - values[:, 6]) / 0.25,
-            "step_003": (values[:, 3] - values[:, 2]) * 8,
         }
         for statistic, by_review in expected.items():
             row = row_of(table, statistic)
@@ -115,7 +100,7 @@ class TestTable:
         attention = metrics_table(values, "first_token_attention_share").filter(pl.col("layer") > 0)
         both = pl.concat([attention, metrics_table(walks(10, 5))])
         table = table_of(both, [RISING, "first_token_attention_share"]).filter(metric="first_token_attention_share")
-        first = row_of(table, "step_001")
+        first = row_of(table, "net_change")
         assert first["n_reviews"] == 0
         assert np.isnan([first["estimate"], first["ci_low"], first["ci_high"]]).all()
         expected = np.mean([stats.linregress([0.25, 0.5, 0.75, 1], row[1:]).slope for row in values])
@@ -147,8 +132,7 @@ class TestTable:
     def test_one_layer_has_no_change(self):
         metrics = metrics_table(walks(6, 5)).filter(pl.col("layer") == 4)
         table = table_of(metrics)
-        named = ["slope", "net_change", "net_change_after_first", "rate_first", "rate_middle", "rate_last", "steepest"]
-        assert table["statistic"].to_list() == named
+        assert table["statistic"].to_list() == ["slope", "net_change", "net_change_after_first", "steepest"]
         assert table["estimate"].is_nan().all()
         assert (table["n_reviews"] == 0).all()
 
@@ -181,36 +165,6 @@ class TestSlopes:
     def test_layers_far_from_zero(self):
         _, depth = depths(12)
         assert slopes(1e6 + 1e-3 * depth, depth) == pytest.approx(1e-3, rel=1e-6)
-
-
-class TestRates:
-    def test_wide_steps_weigh_by_their_width(self):
-        layers, depth = depths(8, [0, 2, 3, 5, 8])
-        values = np.array([0.0, 4, 5, 5, 2])
-        steps = layer_steps(values, layers, depth)
-        np.testing.assert_allclose(steps.rates, [16, 8, 0, -8])
-        assert [rate(steps, region) for region in REGIONS] == pytest.approx([16, 0, -8])
-
-    def test_a_missing_layer_takes_its_two_steps_along(self):
-        layers, depth = depths(8)
-        values = np.array([[0, 1, 2, 3, 10, np.nan, 20, 21, 22.0]])
-        steps = layer_steps(values, layers, depth)
-        assert np.isnan(steps.rates[0, 4:6]).all()
-        assert rate(steps, "middle")[0] == pytest.approx((1 + 7) / (2 / 8))
-
-    def test_where_no_step_reaches(self):
-        layers, depth = depths(8, [4, 6, 8])
-        steps = layer_steps(np.array([[1.0, 2, 4]]), layers, depth)
-        assert [rate(steps, region)[0] for region in REGIONS] == pytest.approx([np.nan, 4, 8], nan_ok=True)
-
-    @pytest.mark.parametrize("n_blocks", [1, 2, 3, 6, 7, 12, 30])
-    def test_the_regions_share_the_whole_change(self, n_blocks):
-        layers, depth = depths(n_blocks)
-        values = walks(4, n_blocks + 1)
-        steps = layer_steps(values, layers, depth)
-        widths = {"first": 0.25, "middle": 0.5, "last": 0.25}
-        shared = sum(rate(steps, region) * width for region, width in widths.items())
-        np.testing.assert_allclose(shared, values[:, -1] - values[:, 0])
 
 
 class TestSteepest:

@@ -17,14 +17,12 @@ from threadpoolctl import threadpool_limits
 from homogenization.statistics import resampling
 from homogenization.statistics.resampling import (
     bootstrap_weights,
-    effect_size,
     flip_p,
     mean_interval,
     means,
     percentile_interval,
     quantiles,
     resampled,
-    reviews_for_power,
     sign_flips,
     weighted_means,
 )
@@ -138,43 +136,16 @@ class TestIntervals:
         assert (turned_low, turned_high) == (pytest.approx(-high), pytest.approx(-low))
 
 
-class TestSampleSize:
-    @pytest.mark.parametrize(("effect", "n"), [(0.2, 199), (0.5, 34), (0.8, 15), (-0.5, 34)])
-    def test_known_ones(self, effect, n):
-        assert reviews_for_power(np.array([effect]))[0] == n
-
-    @pytest.mark.parametrize(("power", "alpha"), [(0.8, 0.05), (0.95, 0.01), (0.1, 0.05)])
-    def test_smallest_by_search(self, power, alpha):
-        """By scipy's other noncentral t, n by n."""
-        from scipy.special import nctdtr, stdtrit
-
-        effects = np.array([0.15, 0.35, 1.2, 4.0])
-        for effect, found in zip(effects, reviews_for_power(effects, power, alpha), strict=True):
-            for n in range(2, 2000):
-                critical, shift = stdtrit(n - 1, 1 - alpha / 2), effect * np.sqrt(n)
-                if 1 - nctdtr(n - 1, shift, critical) + nctdtr(n - 1, shift, -critical) >= power:
-                    break
-            assert found == n
-
-    def test_extremes(self):
-        sizes = reviews_for_power(np.array([0, np.nan, 1e-4, 1e-3, 0.01, 100, 1e6, 1e14]))
-        np.testing.assert_array_equal(sizes, [np.inf, np.nan, np.inf, np.inf, 78491, 2, 2, 2])
-        assert reviews_for_power(np.array([])).shape == (0,)
-        assert (np.diff(reviews_for_power(np.geomspace(0.003, 50, 400))) <= 0).all()  # larger effects need fewer
-
-
 class TestDescription:
-    def test_effect_mean_and_median(self):
+    def test_mean_and_median(self):
         values = with_gaps(skewed(21, 6))
         for cell, column in enumerate(values.T):
             there = column[~np.isnan(column)]
-            assert effect_size(values)[cell] == pytest.approx(there.mean() / there.std(ddof=1), rel=1e-12)
             assert means(values)[cell] == pytest.approx(there.mean(), rel=1e-12)
             assert quantiles(values, 0.5)[cell] == pytest.approx(np.median(there), rel=1e-12)
 
     def test_undefined_ones(self):
         values = np.array([[0.1, 3, np.nan], [0.1, np.nan, np.nan], [0.1, np.nan, np.nan]])
-        assert np.isnan(effect_size(values)).all()
         np.testing.assert_array_equal(quantiles(values, 0.5), [0.1, 3, np.nan])
         np.testing.assert_allclose(means(values), [0.1, 3, np.nan], rtol=1e-15)
 

@@ -12,7 +12,7 @@ from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.names.verdicts import NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
-from homogenization.statistics.contrasts import Texts, contrast_table
+from homogenization.statistics.contrasts import contrast_table
 from homogenization.statistics.pooled_states import probes_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.balance import balance_table
@@ -55,7 +55,7 @@ def values(changed):
 def contrasts(metrics, similarity, min_reviews=1):
     comparisons = comparisons_table(similarity, PAIRS, N_REVIEWS, min_reviews)
     resampling = Resampling(DRAWS, CONFIDENCE, SEED, MARGIN)
-    return contrast_table(metrics, None, Texts(comparisons, similarity), [RANK], resampling)
+    return contrast_table(metrics, comparisons, similarity, [RANK], resampling)
 
 
 def study(changed):
@@ -95,31 +95,27 @@ def test_nothing_is_negligible_because_nothing_was_moved(n_changed, tested):
     table = contrasts(metrics, similarity, MIN_REVIEWS)
     assert set(table["verdict"] == NOT_TESTED) == {not tested}
     contrast = {"metric": RANK, "variant": "front", "minus": "original"}
-    level = {"metric": RANK, "variant": "front"}
-    f1 = {"variant": "front"}
     claims = [
         claim_of("contrast", contrast=contrast, above=0),
         claim_of("control", contrast=contrast | {"minus": "inward"}, above=0),
-        claim_of("similarity", similarity=f1, above=0.9),
-        claim_of("level", level=level, above=0),
+        claim_of("slope", slope={"metric": RANK, "variant": "front"}, above=0),
     ]
     rows = judged(claims, evidence_of(metrics, similarity=similarity, draws=DRAWS))
     assert dict(rows.schema) == CLAIMS_SCHEMA
-    first, control, alike, level = rows.iter_rows(named=True)
-    assert level["verdict"] == SUPPORTED  # of one text, not of a comparison
-    assert np.isnan(level["share_changed"])
+    first, control, slope = rows.iter_rows(named=True)
+    assert slope["verdict"] == SUPPORTED  # of one text, not of a comparison
+    assert np.isnan(slope["share_changed"])
     if tested:
         assert first["estimate"] == pytest.approx(MOVED[:n_changed].mean())
         assert first["verdict"] == (NEGLIGIBLE if n_changed >= 16 else UNDECIDED)
-        assert [row["n_reviews"] for row in (first, control, alike)] == [n_changed] * 3
-        assert [row["share_changed"] for row in (first, control, alike)] == [pytest.approx(n_changed / 30)] * 3
-        assert alike["estimate"] == pytest.approx(0.95)
+        assert [row["n_reviews"] for row in (first, control)] == [n_changed] * 2
+        assert [row["share_changed"] for row in (first, control)] == [pytest.approx(n_changed / 30)] * 2
     else:
         cure = "Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more"
         of_front = f"21 of 30 texts are as the original; at least 10 have to differ. {cure}"
         of_both = f"21 of 30 texts are the same in both; at least 10 have to differ. {cure}"
-        assert [row["reason"] for row in (first, control, alike)] == [of_front, of_both, of_front]
-        assert {row["verdict"] for row in (first, control, alike)} == {NOT_TESTED}
+        assert [row["reason"] for row in (first, control)] == [of_front, of_both]
+        assert {row["verdict"] for row in (first, control)} == {NOT_TESTED}
         assert table.select("variant", "minus", "reason").unique(maintain_order=True).sort("minus").rows() == [
             ("original", "front", of_front),
             ("front", "inward", of_both),

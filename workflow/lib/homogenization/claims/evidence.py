@@ -9,28 +9,23 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.terms import Claim, UnavailableError, is_pooled
-from homogenization.names.columns import ENDS, ends_of
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.names.verdicts import CHECKS, KEPT, POOLS, REVIEWS
-from homogenization.statistics.estimates import INFLUENTIAL, estimates
+from homogenization.names.verdicts import POOLS, REVIEWS
 from homogenization.statistics.layers import POOLED_VIEW, LayerValues, depth_ranges, layer_values, pools_as_reviews
 from homogenization.statistics.resampling import (
     Resampling,
     bootstrap_weights,
     mean_interval,
     resampled,
-    uniform_weights,
 )
 from homogenization.tables.regions import at_layers
 
-_INFLUENTIAL_LEAST = 2  # reviews that have to stay
 SIZE = ("depth_range", "review_sd")  # what depth does to a metric, and how far reviews lie apart
 INTERVAL = ("estimate", "ci_low", "ci_high")
 _OF_ROW = ("ci_low", "ci_high", "n_reviews", *SIZE)
-_OF_REVIEWS = ("effect_size", *(f"{name}{end}" for name in CHECKS for end in ENDS))
 
-# What a statistic finds: columns of the table `claims`, at least `estimate`, `ci_low`, `ci_high` and `n_reviews`; an
-# `effect_size` where the estimate is a mean over reviews. Those that it lacks are NaN.
+# What a statistic finds: columns of the table `claims`, at least `estimate`, `ci_low`, `ci_high` and `n_reviews`. Those
+# that it lacks are NaN.
 Found = dict[str, Any]
 Ends = tuple[float, float, float]  # an estimate and the ends of its interval
 
@@ -63,8 +58,6 @@ class Evidence:
     interventions: pl.DataFrame | None = None
     consequences: pl.DataFrame | None = None
     training: pl.DataFrame | None = None
-    extrema: pl.DataFrame | None = None
-    opening_tokens: pl.DataFrame | None = None
 
     def resampled(self, statistic: Callable[[np.ndarray], np.ndarray], n: int, at_most: int | None = None) -> Ends:
         """A statistic of the weights (draws, n) of `n` reviews, and the ends of its interval from `at_most` draws."""
@@ -129,9 +122,7 @@ class Evidence:
         return layer_values(pl.concat([self.values_of(side, model, sides[0]["variant"]) for side in sides]))
 
     def mean(self, rows: pl.DataFrame, unit: str = REVIEWS) -> Found:
-        """The mean of `value` over rows, one for each name in the first column, with its interval.
-
-        Over reviews it has its checks and its effect size too; over pools or seeds, NaN ends for one.
+        """The mean of `value` over rows, one for each name in the first column, with its interval; NaN ends for one.
 
         Raises:
             UnavailableError: there is no value.
@@ -140,30 +131,21 @@ class Evidence:
         values = present["value"].to_numpy()[:, None]
         if not len(values):
             raise UnavailableError("undefined in every review")
-        if unit == REVIEWS:
-            return {name: column.item() for name, column in estimates(values, self.resampling.confidence).items()}
         low, high = (end.item() for end in mean_interval(values, self.resampling.confidence))
         return {**estimated((float(values.mean()), low, high)), "n_reviews": len(values), "unit": unit}
 
     def over_reviews(self, statistic: Callable[..., np.ndarray], *values: np.ndarray) -> Found:
-        """A statistic over reviews that is no mean, with its percentile interval and its check `KEPT`.
+        """A statistic over reviews that is no mean, with its percentile interval.
 
         Args:
             statistic: a function of `values` of reviews and of their weights (draws, n); (draws,).
             values: arrays (n, ...), a row for each review.
         """
-
-        def of(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-            return partial(statistic, *(array[rows] for array in values))
-
         n = len(values[0])
-        every = np.arange(n)
-        stay = _least_influential(of(every), n)
-        whole, less = (self.resampled(of(rows), len(rows)) for rows in (every, stay))
-        return {**estimated(whole), **(ends_of(KEPT, less) if len(stay) < n else {}), "n_reviews": n}
+        return {**estimated(self.resampled(partial(statistic, *values), n)), "n_reviews": n}
 
 
-# most claims of a study are about the same number of reviews, or about those without the most influential
+# most claims of a study are about the same number of reviews
 _weights = lru_cache(maxsize=4)(bootstrap_weights)
 
 
@@ -208,19 +190,9 @@ def estimated(interval: Ends) -> Found:
 
 
 def selected(claim: Claim, row: Mapping[str, Any], estimate: str = "estimate") -> Found:
-    """What a row of a table of estimates says, with its interval, checks, size and p; `estimate` is its column."""
+    """What a row of a table of estimates says, with its interval, size and p; `estimate` is its column."""
     if not row["n_reviews"]:
         raise UnavailableError("undefined in every review")
     found = {"estimate": row[estimate], **{name: row[name] for name in _OF_ROW}}
     found |= {name: row.get(name, np.nan) for name in ("p_value", "p_max_t")}
-    return found | ({"unit": POOLS} if is_pooled(claim) else {name: row[name] for name in _OF_REVIEWS})
-
-
-def _least_influential(statistic: Callable[[np.ndarray], np.ndarray], n: int) -> np.ndarray:
-    """The reviews without which a statistic moves least, sorted: all but the `INFLUENTIAL` share, rounded up."""
-    n_left_out = int(np.ceil(INFLUENTIAL * n))
-    if n - n_left_out < _INFLUENTIAL_LEAST:
-        return np.arange(n)
-    without_each = statistic((1 - np.eye(n)) / (n - 1))
-    moved = np.nan_to_num(np.abs(without_each - statistic(uniform_weights(n))), nan=np.inf)
-    return np.sort(np.argsort(-moved, kind="stable")[n_left_out:])
+    return found | {"unit": POOLS if is_pooled(claim) else REVIEWS}

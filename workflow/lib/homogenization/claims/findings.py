@@ -64,8 +64,6 @@ class Finding:
     depth_range: float = nan
     n_reviews: int = 0
     unit: str = REVIEWS
-    fragile: bool = False
-    first_decides: bool = False
     reason: str = ""
     marks: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""The tables `claims` and `verdicts`: every claim judged on the data of every model."""
+"""The table `claims`: every claim judged on the data of every model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,47 +11,43 @@ import polars as pl
 
 from homogenization.claims.evidence import SIZE, Evidence, Found
 from homogenization.claims.terms import Claim, UnavailableError
-from homogenization.claims.verdicts import criterion_in_words, verdicts_table
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
-from homogenization.names.columns import columns, with_ends
-from homogenization.names.prose import ends, interval
+from homogenization.names.columns import columns
+from homogenization.names.numbers import significant
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import (
-    CHECKS,
     CONTRADICTED,
     HIGHER,
-    KEPT,
     LOWER,
     NEGLIGIBLE,
     NOT_TESTED,
     POOLS,
     REVIEWS,
-    ROBUST,
     SUPPORTED,
     UNDECIDED,
 )
-from homogenization.statistics.estimates import INFLUENTIAL, margin_of, verdict
-from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
+from homogenization.statistics.estimates import margin_of, verdict
+from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
 from homogenization.tables.comparisons import too_few_accepted
 from homogenization.tables.components import STREAM_METRICS
 
-_OF_ALL_MODELS = ("arms", "similarity")  # statistics of several models, or of the texts alone
-_WITHOUT = {"unit": REVIEWS, **dict.fromkeys((*SIZE, "p_max_t", "same_first"), np.nan)}  # what a statistic may lack
+_OF_ALL_MODELS = ("arms",)  # statistics of several models
+_WITHOUT = {"unit": REVIEWS, **dict.fromkeys((*SIZE, "p_value", "p_max_t"), np.nan)}  # what a statistic may lack
 _COPIED = (
     *("claim", "statement", "source", "convention", "statistic", "metric", "view", "variant", "minus", "layers"),
     *("since", "published"),
 )
 #: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims; a claim
-#: about texts alone (`similarity`) or several models (`arms`) has one row with an empty model.
+#: about several models (`arms`) has one row with an empty model.
 CLAIMS_SCHEMA = {
     #: its name; of several layers, all but the first follow it (`-output`), and `-thesis` in that convention
     "claim": pl.String,
     "statement": pl.String,  #: what is claimed
     "source": pl.String,  #: who claims it
     "convention": pl.String,  #: `raw` or `thesis`
-    "model": pl.String,  #: null for a claim about texts alone, or about several models (`arms`)
+    "model": pl.String,  #: null for a claim about several models (`arms`)
     "statistic": pl.String,  #: one of those of [claims](claims.md#add-a-claim)
-    "metric": pl.String,  #: null for `similarity` and `consequence`
+    "metric": pl.String,  #: null for `consequence`
     **columns("view", "variant"),
     "minus": pl.String,  #: variant that is subtracted; null without one
     #: layers that are averaged: `all`, `first`, `middle`, `last`, `input` or `output`; null for a statistic over depth
@@ -59,11 +55,9 @@ CLAIMS_SCHEMA = {
     "since": pl.String,  #: where a `net_change` begins: `input` or `first block`; otherwise null
     "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
     "verdict": pl.String,  #: `supported`, `contradicted`, `negligible`, `undecided` or `not tested`
-    "fragile": pl.Boolean,  #: whether a robust estimate, or fewer reviews, give another verdict
-    "why_fragile": pl.String,  #: which do, and what they give; null if none
     "estimate": pl.Float64,  #: the statistic; NaN if not tested
     #: ends of its interval over reviews: Student's t with Hall's correction for means, percentile for the others; over
-    #: pools: the same for means, the smallest and the largest of a single pool for the others
+    #: pools: the same for means, where single pools lie for the others
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
     "measured": pl.String,  #: the quantity that the criterion applies to, in words
     "criterion": pl.String,  #: `> 0.5`, `< 0` or `0.6 to 0.7`
@@ -78,40 +72,18 @@ CLAIMS_SCHEMA = {
     #: how far reviews lie apart, likewise: the median over the layers of the originals' standard deviation
     "review_sd": pl.Float64,
     **columns("relative_effect"),
-    **with_ends("robust"),  #: Hodges-Lehmann estimate of a mean; rank correlation; NaN for other statistics
-    #: the mean without the smallest and the largest 5 %, another statistic without the most influential 5 % of the
-    #: reviews; NaN for places and pools
-    **with_ends("kept"),
     #: the correlation with the first token left out; NaN for other statistics, also in the next two columns
     "without_first": pl.Float64,
     #: ends of the interval of the correlation minus that one
     **dict.fromkeys(("beyond_low", "beyond_high"), pl.Float64),
-    #: reviews that begin with the same token in both texts that are compared: all, if the model begins each text with a
-    #: token of its own; null for other statistics
-    "n_same_first": pl.Int64,
-    #: the statistic over these reviews; NaN for fewer than `contrasts.min_reviews`
-    **with_ends("same_first"),
-    "verdict_same_first": pl.String,  #: what its interval gives by itself; null where there is none
-    "first_decides": pl.Boolean,  #: whether the interval over all reviews gives another verdict than that
-    #: mean distance to the bound / its standard deviation over reviews (d_z); NaN if the statistic is no mean over
-    #: reviews, or has a range as criterion, as `sample_size_80`
-    "effect_size": pl.Float64,
     #: two-sided test of no difference, as in the table that the claim selects from; NaN where the interval decides
     "p_value": pl.Float64,
     "p_max_t": pl.Float64,  #: the same corrected within its family ([which](statistics.md#many-tests)): it decides
     "p_decides": pl.Boolean,  #: whether the interval alone would give another verdict
-    "sample_size_80": pl.Float64,  #: reviews that find an effect of this size four times out of five; `inf` above 10⁶
     "published": pl.String,  #: the published number, as text
     "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
 }
-SCHEMAS = CLAIMS_SCHEMA, None  # `verdicts` has a column for each model
-_CHECKED = {
-    ROBUST: {True: "by the Hodges-Lehmann estimate", False: "by ranks"},
-    KEPT: {
-        True: f"without the smallest and the largest {100 * INFLUENTIAL:.0f} %",
-        False: f"without the {100 * INFLUENTIAL:.0f} % most influential reviews",
-    },
-}
+SCHEMAS = (CLAIMS_SCHEMA,)
 
 
 def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evidence) -> pl.DataFrame:
@@ -119,7 +91,7 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
 
     A claim about a difference between variants, or a change over depth, selects a row of `contrasts` or `depth` and has
     its estimate, interval and verdict. Other numbers stand in this table alone, and their interval decides. A claim
-    about the texts alone, or about several models, has one row, with the model null.
+    about several models has one row, with the model null.
 
     Args:
         claims: claims as `config.claims.load_claims` gives them.
@@ -164,18 +136,20 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
     """One row of the table."""
     row = {name: np.nan if dtype == pl.Float64 else None for name, dtype in CLAIMS_SCHEMA.items()}
     row |= {name: claim.get(name) for name in _COPIED} | {"model": model, "n_reviews": 0, "unit": REVIEWS}
-    row |= {"measured": _statistic(claim["statistic"]).in_words(claim), "criterion": criterion_in_words(claim)}
-    row |= {"verdict": NOT_TESTED, "fragile": False, "p_decides": False, "first_decides": False}
+    row |= {"measured": _statistic(claim["statistic"]).in_words(claim), "criterion": _criterion(claim)}
+    row |= {"verdict": NOT_TESTED, "p_decides": False}
     row["depends_on_length"] = claim.get("metric") in DEPENDS_ON_LENGTH
     try:
         found = measure(claim, model, evidence)
     except UnavailableError as unavailable:
         return row | {"reason": str(unavailable)}
+    if not _of_nothing(claim):  # tests are of no difference
+        found |= {"p_value": np.nan, "p_max_t": np.nan}
     row |= found
     row["relative_effect"] = row["estimate"] / row["depth_range"]
     if row["unit"] == POOLS and row["n_reviews"] == 1:
         row["reason"] = "one pool of texts has no interval"
-    return row | _test(claim, found, evidence.resampling) | _verdict(claim, found, evidence.resampling)
+    return row | _verdict(claim, found, evidence.resampling)
 
 
 def _of_nothing(claim: Claim) -> bool:
@@ -183,51 +157,31 @@ def _of_nothing(claim: Claim) -> bool:
     return 0 in (claim.get("above"), claim.get("below"))
 
 
-def _test(claim: Claim, found: Found, resampling: Resampling) -> dict[str, float]:
-    """Effect size and reviews for a power of 80 % of a mean against a bound; the p of a row that has one."""
-    columns = dict.fromkeys(("effect_size", "sample_size_80", "p_value", "p_max_t"), np.nan)
-    if "effect_size" not in found or "between" in claim:
-        return columns
-    spread = found["estimate"] / found["effect_size"] if found["effect_size"] else np.nan
-    effect = (found["estimate"] - claim.get("above", claim.get("below"))) / spread
-    n_needed = reviews_for_power(np.array([effect]), alpha=1 - resampling.confidence).item()
-    p = {name: found[name] for name in ("p_value", "p_max_t") if name in found and _of_nothing(claim)}
-    return columns | {"effect_size": effect, "sample_size_80": n_needed} | p
+def _criterion(claim: Claim) -> str:
+    """`> 0.6`, `< 0` or `0.6 to 0.7`."""
+    if "between" in claim:
+        low, high = claim["between"]
+        return f"{significant(low)} to {significant(high)}"
+    return f"> {significant(claim['above'])}" if "above" in claim else f"< {significant(claim['below'])}"
 
 
 def _verdict(claim: Claim, found: Found, resampling: Resampling) -> dict[str, Any]:
-    """The columns verdict, fragile, why_fragile, p_decides, and those of the reviews whose first token stays."""
-    p = found["p_max_t"] if _of_nothing(claim) and np.isfinite(found["p_max_t"]) else None
-    few = found["unit"] == REVIEWS and found["n_reviews"] < FEWEST_NEGLIGIBLE
-    by_interval, judged = (_judged(claim, found, "estimate", resampling, p=p, few=few) for p in (None, p))
-    reasons = []
-    for name in CHECKS:
-        by_check = _judged(claim, found, name, resampling) if name in found else judged
-        if by_check != judged != UNDECIDED:
-            reasons.append(f"{_CHECKED[name]['effect_size' in found]} it is {by_check}, {interval(found, name)}")
-    has_same = np.isfinite(found["same_first"])
-    by_same = _judged(claim, found, "same_first", resampling) if has_same else None
-    return {
-        "verdict_same_first": by_same,
-        "first_decides": by_same not in (None, by_interval),
-        "verdict": judged,
-        "fragile": bool(reasons),
-        "why_fragile": "; ".join(reasons) or None,
-        "p_decides": judged != by_interval,
-    }
+    """The columns verdict and p_decides."""
+    p = found["p_max_t"] if np.isfinite(found["p_max_t"]) else None
+    by_interval, judged = (_judged(claim, found, resampling, of) for of in (None, p))
+    return {"verdict": judged, "p_decides": judged != by_interval}
 
 
-def _judged(
-    claim: Claim, found: Found, name: str, resampling: Resampling, *, p: float | None = None, few: bool = False
-) -> str:
+def _judged(claim: Claim, found: Found, resampling: Resampling, p: float | None) -> str:
     """The verdict by an interval, or by p: on the claimed side, on the other, within the margin, or none of these.
 
     A correlation also has to be stronger than without the first token.
     """
-    low, high = ends(found, name)
+    low, high = found["ci_low"], found["ci_high"]
     if _of_nothing(claim):
+        few = found["unit"] == REVIEWS and found["n_reviews"] < FEWEST_NEGLIGIBLE
         margin = margin_of(resampling.margin, found["depth_range"], found["review_sd"])
-        side = str(verdict((found[name], low, high), margin, p, 1 - resampling.confidence, few))
+        side = str(verdict((found["estimate"], low, high), margin, p, 1 - resampling.confidence, few))
         if side == NEGLIGIBLE:
             return side
         claimed, other = (HIGHER, LOWER) if "above" in claim else (LOWER, HIGHER)
@@ -251,9 +205,9 @@ def tabulate(
     models: Sequence[str],
     resampling: Mapping[str, Any],
     **given: Any,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `claims` and `verdicts`; `given` are the other fields of `Evidence`."""
+) -> pl.DataFrame:
+    """The table `claims`; `given` are the other fields of `Evidence`."""
     evidence = Evidence(resampling=Resampling(**resampling), **given)
     judged = claims_table(claims, models, evidence)
-    print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "p_max_t"))
-    return judged, verdicts_table(judged, models)
+    print(judged.select("claim", "model", "verdict", "estimate", "ci_low", "ci_high", "p_max_t"))
+    return judged

@@ -184,16 +184,6 @@ class Correlation(OfMetric):
     """The other metric, in its first view."""
 
 
-class Extremum(OfMetric):
-    """The most prominent peak or trough between the ends of the curve over depth, of those that the reviews settle."""
-
-    kind: Literal["peak", "trough"]
-    """`peak` or `trough`."""
-    of: Literal["prominence", "height", "depth", "remains"] = "prominence"
-    """How far it stands out, the mean there, the depth of its layer, or the share of its prominence that is left
-    without the first token."""
-
-
 class Intervention(OfCondition):
     """The change of a metric by an intervention on attention, averaged over layers, minus that by a control."""
 
@@ -224,15 +214,6 @@ class Intervention(OfCondition):
         return self
 
 
-class Level(AtLayers):
-    """The value itself, averaged over layers."""
-
-    squared: bool = False
-    """The square of each value, such as the variance of a standard deviation."""
-
-    in_thesis: ClassVar[bool] = True
-
-
 class NetChange(OfMetric):
     """A review's value at the output minus that at the input, or minus that after the first block."""
 
@@ -240,22 +221,6 @@ class NetChange(OfMetric):
     """`input`: the layer before the first block. `first block`: the layer after it."""
 
     in_thesis: ClassVar[bool] = True
-
-
-class Peak(OfMetric):
-    """The layer at which the mean over reviews is largest."""
-
-    of: Literal["depth", "height"] = "depth"
-    """The depth of that layer, or the mean there."""
-
-    in_thesis: ClassVar[bool] = True
-
-
-class Similarity(Keys):
-    """BERTScore F1 of a variant's changed texts against the original reviews."""
-
-    variant: Name
-    """A rewritten variant."""
 
 
 class Slope(OfMetric):
@@ -276,12 +241,8 @@ STATISTICS: dict[str, type[Keys]] = {
     "consequence": Consequence,
     "contrast": Contrast,
     "correlation": Correlation,
-    "extremum": Extremum,
     "intervention": Intervention,
-    "level": Level,
     "net_change": NetChange,
-    "peak": Peak,
-    "similarity": Similarity,
     "slope": Slope,
     "steepest": Steepest,
 }

@@ -93,9 +93,6 @@ median over the layers of their standard deviation), it is a share of this."""
     """Fewest reviews, accepted in both variants with texts that differ, with which a comparison is tested, and fewest \
 with which an effect or slope of changed attention is; a rewritten variant with fewer accepted ones is not drawn as a \
 curve. The p of n reviews can't be below 2 / 2^n: with five, none is below .05."""
-    common_tokens: int | None = Field(64, ge=4)
-    """Contrasts are computed once more on this many tokens of each review, drawn at random; shorter reviews are left \
-out; null: no such contrasts."""
     max_imbalance: float = Field(0.25, gt=0)
     """Largest standardised mean difference (absolute) of a covariate between a variant and its control that counts as \
 balanced."""

@@ -430,11 +430,6 @@ class Study(Keys):
         return self.extrema is not None and bool(self.contrasted_metrics)
 
     @property
-    def common_tokens(self) -> int | None:
-        """Number of tokens of each review on which contrasts are computed once more; None where they are not."""
-        return self.contrasts.common_tokens if self.contrasted and self.contrasted_metrics else None
-
-    @property
     def correlates_first_token(self) -> bool:
         """Whether all of `CORRELATED_METRICS` are tabulated."""
         return set(CORRELATED_METRICS) <= set(self.tabulated_metrics)

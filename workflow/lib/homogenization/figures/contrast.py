@@ -19,7 +19,6 @@ from homogenization.figures.grammar import (
     alike_handles,
     draw_final_norm,
     draw_lines,
-    handle,
     handles_of,
     mark_empty,
     marker_handle,
@@ -27,19 +26,17 @@ from homogenization.figures.grammar import (
     tint_alike,
 )
 from homogenization.figures.shown import Shown, Tables, required
-from homogenization.figures.style import DARK, LIGHT, MARGIN, OPEN, WHITE, LineStyle, variant_styles
+from homogenization.figures.style import DARK, MARGIN, OPEN, LineStyle, variant_styles
 from homogenization.figures.words import DEPTH_LABEL, counted
 from homogenization.names.numbers import typeset
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import DECIDED
 
-_DIFFERENCES = ["mean", "ci_low", "ci_high", "mean_common"]
-_COMMON_LOOK = {"lw": LIGHT, "ls": (0, (2.5, 1.5)), "marker": ""}
+_DIFFERENCES = ["mean", "ci_low", "ci_high"]
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
 _FACES = {  # how a difference is marked -> the look of its marker
     "open": lambda colour: OPEN,
-    "half": lambda colour: {"mfc": colour, "fillstyle": "bottom", "markerfacecoloralt": WHITE},
     "filled": lambda colour: {"mfc": colour},
 }
 
@@ -83,7 +80,7 @@ def contrast(tables: Tables, shown: Shown) -> Figure:
         axes.tick_params(labelleft=axes.get_subplotspec().colspan.start == 0)
     handles = [
         *handles_of(shown.variants, variant_styles(shown.variants, set(tested["line"]))),
-        *_other_handles(shown.alpha, table["mean_common"].is_finite().any()),
+        *_other_handles(shown.alpha),
         *alike_handles(shown.homogenization),
     ]
     return panels.finish(shown.title, _note(table, shown), handles)
@@ -121,17 +118,14 @@ def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
 
 
 def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
-    """A line with its band for each variant, markers by their verdict, and the line at equal length."""
+    """A line with its band for each variant, and markers by their verdict."""
     # as large as neighbours allow, in a panel that takes three quarters of its place in the grid
     width = 0.75 * 72 * axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
     for name, style in styles.items():
         rows = table.filter(line=name).sort("depth")
         if not rows["mean"].is_finite().any():
             continue
-        of_one = {name: style}
-        common = {"label": f"{name} at equal length", **_COMMON_LOOK}
-        draw_lines(axes, rows, of_one, y=("mean_common",), hue="line", **common)
-        draw_lines(axes, rows, of_one, hue="line", marker="")
+        draw_lines(axes, rows, {name: style}, hue="line", marker="")
         size = float(np.clip(0.7 * width / len(rows), _SMALLEST_MARKER, _LARGEST_MARKER))
         look = {"ls": "", "marker": style.marker, "ms": size, "mec": style.colour, "mew": 0.9}
         for what, face in _FACES.items():
@@ -141,19 +135,14 @@ def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle
 
 def _face() -> pl.Expr:
     """How the difference of a row is marked: one of `_FACES`."""
-    differs = pl.col("verdict").is_in(DECIDED)
-    filled = pl.when(pl.col("fragile")).then(pl.lit("half")).otherwise(pl.lit("filled"))
-    return pl.when(differs).then(filled).otherwise(pl.lit("open"))
+    return pl.when(pl.col("verdict").is_in(DECIDED)).then(pl.lit("filled")).otherwise(pl.lit("open"))
 
 
-def _other_handles(alpha: float, has_common: bool) -> list[Artist]:
+def _other_handles(alpha: float) -> list[Artist]:
     """Legend entries that all lines share."""
-    said = {"filled": f"corrected p < {alpha:.3g}, not negligible", "half": "so, but fragile"}
-    said |= {"open": "undecided or negligible"}
+    said = {"filled": f"corrected p < {alpha:.3g}, not negligible", "open": "undecided or negligible"}
     faces = {f"{what}: {words}": _FACES[what](DARK) for what, words in said.items()}
     handles: list[Artist] = [marker_handle(label, ms=_LARGEST_MARKER, **face) for label, face in faces.items()]
-    if has_common:
-        handles.append(handle("thin: same number of tokens", **_COMMON_LOOK))
     return [*handles, Patch(color=MARGIN, label="margin: too small to matter")]
 
 
@@ -169,9 +158,6 @@ def _note(table: pl.DataFrame, shown: Shown) -> str:
         f"{DEPTH_NOTE} One scale: 100 % is the range of the originals' median over the layers of the model"
         f"{f'; in {instead}, where reviews lie further apart than that, their standard deviation' if instead else ''}."
     )
-    if len(common := table.filter(pl.col("mean_common").is_finite())):
-        n_common = counted(common["n_common"])
-        note += f" Thin: the mean difference once more on the same number of tokens of every review (n = {n_common})."
     if (table["point"] == FINAL_NORM).any():
         note += " Right of the grey line: the state after the final norm, tested alone."
     refused = table.filter(pl.col("reason").is_not_null()).select("variant", "minus", "reason").unique().sort(pl.all())

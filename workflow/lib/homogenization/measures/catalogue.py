@@ -47,7 +47,6 @@ _ENTRIES = (
     Measure(
         name="geometry",
         does="Norms, directions and cosines of the tokens of every review and layer.",
-        params=lambda study: {"n_bins": 40},
     ),
     Measure(
         name="attention",
@@ -71,19 +70,6 @@ _ENTRIES = (
         },
         minutes=240,
         variants=lambda study: study.mauve_variants,
-    ),
-    Measure(
-        name="common_length",
-        does="Singular values and geometry of a common number of tokens of every review.",
-        parts=("spectra", "geometry"),
-        params=lambda study: {
-            "n_tokens": study.common_tokens,
-            "draws": 4,
-            "seed": study.seed,
-            "views": sorted(study.views),
-        },
-        minutes=240,
-        when=lambda study: study.common_tokens,
     ),
     Measure(
         name="sinks",

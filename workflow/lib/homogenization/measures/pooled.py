@@ -22,8 +22,7 @@ from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.states.stream import Block, TokenStates
 
 _BLOCK_TOKENS = 4096
-COSINE_BINS = 40
-_PAIRED_TOKENS = 1024  # all pairs of a shard are too many for a histogram
+_PAIRED_TOKENS = 1024  # all pairs of a shard are too many
 RAW, CENTRED = "pooled", "pooled_centred"
 _WITHOUT_FIRST = "_without_first"
 _VIEWS = (RAW, RAW + _WITHOUT_FIRST, CENTRED, CENTRED + _WITHOUT_FIRST)
@@ -36,11 +35,10 @@ POOLED_SCHEMA = {
     "width": pl.Int64,  #: of the residual stream
     "cosine_anisotropy": pl.Float64,  #: mean cosine of pairs
     "cosine_std": pl.Float64,  #: standard deviation of the cosines; NaN in the views without `centred`
-    "cosine_histogram": pl.List(pl.Int64),  #: pairs in equal bins on [−1, 1]; empty in the views without `centred`
     "singular_values": pl.List(pl.Float64),  #: descending; empty in the views without `centred`
 }
 # of a view: what is known of its row; of centred views, their Gram matrix (width, width), and tokens (at most 1,024,
-# width) for the distribution of cosines
+# width) for the spread of cosines
 _Sample = tuple[dict[str, Any], np.ndarray | None, np.ndarray | None]
 
 
@@ -49,8 +47,8 @@ class Pooled(TokenMeasure):
 
     Views are `pooled` (tokens as they are) and `pooled_centred` (minus the mean of all tokens of the view), each with
     all tokens and, as `..._without_first`, without the first token of each review. Cosine anisotropy is the mean
-    cosine over all pairs of tokens of the shard. Singular values, and the distribution of the cosines (standard
-    deviation and histogram), are of the centred views alone; the latter is over the pairs of 1,024 tokens
+    cosine over all pairs of tokens of the shard. Singular values, and the standard deviation of the cosines, are of the
+    centred views alone; the latter is over the pairs of 1,024 tokens
     drawn at random, the same at every layer. A view of fewer than two tokens has no row.
 
     Args:
@@ -233,12 +231,11 @@ def _measured(sample: _Sample) -> dict[str, Any]:
     """The row of a view; in a worker."""
     row, gram, drawn = sample
     if gram is None:
-        return {**row, "cosine_std": np.nan, "cosine_histogram": [], "singular_values": []}
-    geometry = token_geometry(drawn, COSINE_BINS) if len(drawn) > 1 else {"cosine_std": np.nan, "cosine_histogram": []}
+        return {**row, "cosine_std": np.nan, "singular_values": []}
     n_values = look_of("centred")[0].largest_rank(row["n_tokens"], row["width"])
     return {
         **row,
-        **{name: geometry[name] for name in ("cosine_std", "cosine_histogram")},
+        "cosine_std": token_geometry(drawn)["cosine_std"] if len(drawn) > 1 else np.nan,
         "singular_values": roots_of(symmetric_eigenvalues(gram))[:n_values],
     }
 

@@ -67,46 +67,6 @@ def cosine_dispersion(columns: Columns, view: str) -> np.ndarray:
 
 
 @geometry_metric(
-    title="Modes of the cosines",
-    label="modes of token pairs' cosines",
-    bounds=(1, None),
-    views=BOTH,
-    with_length="same",
-)
-def cosine_modes(columns: Columns, view: str) -> np.ndarray:
-    """Number of modes of the histogram of the cosines of token pairs: several modes are groups of tokens.
-
-    The histogram is smoothed by a moving average over three bins. A mode is a peak with a prominence above 5 % of the
-    highest bin: both sides fall by more than that before they reach a higher peak. One mode means that all tokens
-    turn together. NaN without pairs.
-    """
-    return _count_modes(_of_view(columns, "cosine_histogram", view))
-
-
-def _count_modes(histograms: np.ndarray) -> np.ndarray:
-    """(rows, bins) counts -> (rows,) float64 number of modes, NaN where a row is all zeros.
-
-    One pass from left to right over all rows: a rise above the lowest point since the last mode begins a mode, a fall
-    below the highest point of a mode ends it, both by more than the threshold. Whole numbers keep ties exact.
-    """
-    sums = histograms.astype(np.int64)  # over three bins; beyond the ends counts are 0
-    sums[:, 1:] += histograms[:, :-1]
-    sums[:, :-1] += histograms[:, 1:]
-    heights, threshold = 20 * sums, sums.max(axis=1)
-    modes = np.zeros(len(sums))
-    rising = np.zeros(len(sums), dtype=bool)  # within a mode, before its end
-    extreme = np.zeros(len(sums), dtype=np.int64)  # highest point of the mode, or lowest since the last one
-    for height in heights.T:
-        extreme = np.where(rising, np.maximum(extreme, height), np.minimum(extreme, height))
-        begins = ~rising & (height - extreme > threshold)
-        ends = rising & (extreme - height > threshold)
-        modes += begins
-        rising ^= begins | ends
-        extreme = np.where(begins | ends, height, extreme)
-    return np.where(threshold > 0, modes, np.nan)
-
-
-@geometry_metric(
     title="Norm of the first token", label="‖x₁‖", bounds=(0, None), views=(ALL_TOKENS,), with_length="same"
 )
 def first_token_norm(columns: Columns, view: str) -> np.ndarray:

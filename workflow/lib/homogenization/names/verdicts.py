@@ -8,9 +8,3 @@ DECIDED = (MORE_ALIKE, LESS_ALIKE, HIGHER, LOWER)
 STUDY = "the study"  # the column of verdicts on texts or on several models, where there are no others
 FEW_REVIEWS = 16  # below, intervals hold less than they say, and sentences say how many reviews there are
 REVIEWS, POOLS, SEEDS = "reviews", "pools", "seeds"  # what a statistic is taken over
-CHECKS = ROBUST, KEPT = "robust", "kept"  # an estimate made in other ways, which a few reviews move less
-
-
-def caveats(fragile: bool, unbalanced: object) -> list[str]:
-    """What is said in a word of a verdict that does not stand firm: `fragile`, `unbalanced`."""
-    return ["fragile"] * bool(fragile) + ["unbalanced"] * bool(unbalanced)

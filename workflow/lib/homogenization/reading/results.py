@@ -32,7 +32,6 @@ TEXTS_SCHEMA = {
     "accepted": pl.Boolean,  #: whether the text is similar enough to the original; null for the original
 }
 _OF_SOURCE = "_of_source"  # behind the name of a column of the source that is also one of these tables
-_VERDICT = "verdict in this model, estimate, interval, share of depth, reviews, corrected p; or `not tested`, and why"
 
 
 @dataclass(frozen=True)
@@ -124,11 +123,6 @@ class Results:
         return self.table("claims")
 
     @cached_property
-    def verdicts(self) -> pl.DataFrame:
-        """A row for each claim with its verdicts in words, a column for each model."""
-        return self.table("verdicts")
-
-    @cached_property
     def texts(self) -> pl.DataFrame:
         """The text of every variant with its original, label, placed key phrases, acceptance and `keep_columns`."""
         texts = pl.concat(
@@ -150,10 +144,9 @@ class Results:
             HomogenizationError: neither this study nor another has such a table.
         """
         of_schema, schema = ("TEXTS_SCHEMA", TEXTS_SCHEMA) if name == "texts" else schema_of(name) or ("", {})
-        known = meanings("CLAIMS_SCHEMA" if name == "verdicts" else of_schema)
-        other = _VERDICT if name == "verdicts" else ""
+        known = meanings(of_schema)
         types = schema or self.table(name).schema
-        rows = [(column, str(dtype), known.get(column, other)) for column, dtype in types.items()]
+        rows = [(column, str(dtype), known.get(column, "")) for column, dtype in types.items()]
         return pl.DataFrame(rows, schema=dict.fromkeys(("column", "type", "meaning"), pl.String), orient="row")
 
     def states(self, model: str, variant: str, review: str) -> ReviewStates:

@@ -12,10 +12,9 @@ from markupsafe import Markup
 from homogenization.claims.findings import findings
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.terms import CONVENTIONS
-from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.style import VERDICTS
 from homogenization.names.prose import grouped, interval
-from homogenization.names.verdicts import NOT_TESTED, caveats
+from homogenization.names.verdicts import NOT_TESTED
 from homogenization.report.page import packed, render
 from homogenization.run.parquet import read_input
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -63,7 +62,7 @@ def claims_page(
     in_order = claims.sort(pl.col("claim").cast(claim), pl.col("model").cast(model), maintain_order=True)
     rows = in_order.filter(pl.col("verdict") != NOT_TESTED).to_dicts()
     details = [
-        {"imbalance": imbalance.get((row["variant"], row["minus"])), "first": where_the_first_stays(row), "found": one}
+        {"imbalance": imbalance.get((row["variant"], row["minus"])), "found": one}
         for row, one in zip(rows, findings(rows, {}), strict=True)
     ]
     named = {"variants": dict(variants), "conventions": CONVENTIONS}
@@ -74,7 +73,7 @@ def claims_page(
             row["layers"] or _OVER_DEPTH,
             Markup.escape(labels[row["model"]]),
             f"{VERDICTS[row['verdict']].sign} {row['verdict']}",
-            " · ".join(caveats(row["fragile"], detail["imbalance"])),
+            "unbalanced" if detail["imbalance"] else "",
             re.sub(r" (?!more|less|higher|lower)", "\u00a0", detail["found"].of_depth),
             interval(row),
             row["n_reviews"],

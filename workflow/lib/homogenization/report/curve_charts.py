@@ -17,7 +17,7 @@ from homogenization.names.verdicts import DECIDED
 _FINAL, _STEP, _ROOM = 1.06, 0.038, 0.22
 _WIDTHS = {1: 720, 2: 440, 3: 275}  # pixels of a panel, by number of columns
 _HEIGHT = 200
-_MARKS = "Filled marker: decided, corrected for all layers; pale: so, but fragile; open: undecided or negligible."
+_MARKS = "Filled marker: decided, corrected for all layers; open: undecided or negligible."
 _MARKERS = {  # of matplotlib -> as a path of SVG, within -1 and 1
     "o": "M-.9,0A.9,.9,0,1,1,.9,0A.9,.9,0,1,1,-.9,0Z",
     "^": "M0,-1L1,.8L-1,.8Z",
@@ -252,7 +252,6 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
                 alt.Tooltip("share:Q", title="share of what depth does", format="+.1%"),
                 alt.Tooltip("negligible:N", title="negligible within"),
             ],
-            fillOpacity=alt.condition("test(/fragile/, datum.verdict)", alt.value(0.4), alt.value(1)),
         ),
         reason.encode(text="reason:N", x=alt.value(look.width / 2), y=alt.value(_HEIGHT / 2)),
     ]

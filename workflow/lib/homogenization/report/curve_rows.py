@@ -20,8 +20,7 @@ from homogenization.names.prose import grouped
 from homogenization.names.verdicts import DECIDED, NEGLIGIBLE, UNDECIDED
 from homogenization.statistics.estimates import margin_of
 
-_FRAGILE = ", fragile"
-VERDICTS = (UNDECIDED, *(f"{verdict}{mark}" for mark in ("", _FRAGILE) for verdict in (NEGLIGIBLE, *DECIDED)))
+VERDICTS = (UNDECIDED, NEGLIGIBLE, *DECIDED)
 
 _DIGITS, _DIGITS_OF_ENDS = 5, 3  # significant ones: a mean near 1 needs them
 KEYS = ("metric", "view", "model", "variant")
@@ -74,9 +73,8 @@ def rows_within(
     """
     cells = _in_order(summary, set(contrasts["metric"]), metrics, views)
     points = _points(pl.concat([summary.select("model", *_POINT), contrasts.select("model", *_POINT)]))
-    verdict = pl.col("verdict") + pl.when("fragile").then(pl.lit(_FRAGILE)).otherwise(pl.lit(""))
     contrasts = contrasts.with_columns(
-        verdict.replace_strict({name: place for place, name in enumerate(VERDICTS)}, return_dtype=pl.Int64),
+        pl.col("verdict").replace_strict({name: place for place, name in enumerate(VERDICTS)}, return_dtype=pl.Int64),
         pl.Series("bound", margin_of(margin, *contrasts.select("depth_range", "review_sd").to_numpy().T)),
         range="depth_range",
     )

@@ -127,7 +127,6 @@ def first_page(
         cleaned=cleaned,
         long_texts=_long_texts(tables["long_texts"], dict(models)),
         claims=Counter(tables["claims"]["verdict"]),
-        n_fragile=int(tables["claims"]["fragile"].sum()),
         uncontrolled=[named(name) for name in _uncontrolled(comparisons.filter(minus=ORIGINAL)["variant"], controls)],
     )
 

@@ -18,7 +18,7 @@ from homogenization.metrics.catalogue import describe_metric, likeness
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.prose import grouped, sentence
 from homogenization.names.variants import ORIGINAL
-from homogenization.names.verdicts import DECIDED, NOT_TESTED, SEEDS, SUPPORTED, caveats
+from homogenization.names.verdicts import DECIDED, NOT_TESTED, SEEDS, SUPPORTED
 
 # of controls that have the same phrases at another place
 PLACE_ROLES = ("edge", "side", "rewriting")
@@ -169,7 +169,7 @@ def _cells(found: Sequence[Finding], models: Sequence[str], unbalanced: bool) ->
     for model in (None, *models):
         if cell := chosen.get(model):
             others = {other.said for other in found if other.model == model} - {NOT_TESTED, cell.said}
-            marks = (*caveats(cell.fragile, unbalanced), *["mixed"] * bool(others))
+            marks = (*["unbalanced"] * unbalanced, *["mixed"] * bool(others))
             cells[model] = replace(cell, marks=marks if cell.said != NOT_TESTED else ())
     return cells
 

@@ -13,24 +13,15 @@ from homogenization.names.columns import columns, table_of
 from homogenization.names.points import REGIONS, RESIDUAL_STREAM
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
-    POWER_SCHEMA,
     VERDICT_SCHEMA,
-    averages,
     estimates,
     families_of,
     flip_tests,
     judged,
 )
 from homogenization.statistics.layers import depth_ranges
-from homogenization.statistics.resampling import (
-    Resampling,
-    differences,
-    means,
-    quantiles,
-    skewness,
-)
+from homogenization.statistics.resampling import Resampling, differences, means
 from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
-from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.tables.over_reviews import as_array
 from homogenization.tables.regions import at_layers
 
@@ -51,25 +42,14 @@ CONTRASTS_SCHEMA = {
     #: reviews whose two texts differ / reviews accepted in both and read by the model; NaN without any
     "share_changed": pl.Float64,
     **VERDICT_SCHEMA,
-    **dict.fromkeys(("mean", "median"), pl.Float64),  #: of the differences; NaN without reviews
+    "mean": pl.Float64,  #: of the differences; NaN without reviews
     #: ends of the interval of the mean; NaN for fewer than two reviews, also in all later columns
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
     **JUDGED_SCHEMA,
-    "skewness": pl.Float64,  #: of the differences, adjusted (G1); NaN where all are equal
     "p_value": pl.Float64,  #: two-sided sign-flip permutation test of mean 0
     #: p corrected within its family: the layers of the residual stream, or the parts of the depth; equals `p_value` for
     #: `final_norm`
     "p_max_t": pl.Float64,
-    **POWER_SCHEMA,
-    #: mean difference on `contrasts.common_tokens` tokens, and the ends of its interval; NaN where not computed
-    **dict.fromkeys(("mean_common", "ci_low_common", "ci_high_common"), pl.Float64),
-    #: reviews that are long enough in both variants; null if there are none, or if the metric is not computed this way
-    "n_common": pl.Int64,
-    #: reviews that begin with the same token in both variants: all, if the model begins each text with a token of its
-    #: own
-    "n_same_first": pl.Int64,
-    #: mean difference over these, and the ends of its interval; NaN for fewer than `contrasts.min_reviews`
-    **dict.fromkeys(("mean_same_first", "ci_low_same_first", "ci_high_same_first"), pl.Float64),
     "reason": pl.String,  #: why the contrast is not tested; null where it is
 }
 SCHEMAS = CONTRASTS_SCHEMA, COMPARISONS_SCHEMA
@@ -80,23 +60,12 @@ _CELL = (*_FAMILY, "layer")
 _KEYS = ("model", "variant", "minus", "point", "layers", "layer", "view", "metric")
 
 
-@dataclass(frozen=True)
-class Texts:
-    """Which texts are compared.
-
-    Attributes:
-        comparisons: the table `comparisons`, a row for each contrast.
-        similarity: the table `similarity`, which says of which reviews the two texts are the same.
-        openings: the table `opening_tokens`; None where first tokens are not known.
-    """
-
-    comparisons: pl.DataFrame
-    similarity: pl.DataFrame
-    openings: pl.DataFrame | None = None
-
-
 def contrast_table(
-    metrics: pl.DataFrame, common: pl.DataFrame | None, texts: Texts, names: Sequence[str], resampling: Resampling
+    metrics: pl.DataFrame,
+    comparisons: pl.DataFrame,
+    similarity: pl.DataFrame,
+    names: Sequence[str],
+    resampling: Resampling,
 ) -> pl.DataFrame:
     """Every contrast of every model, point, layer, view and metric, and part of the depth: the table `contrasts`.
 
@@ -105,8 +74,8 @@ def contrast_table(
 
     Args:
         metrics: the table `metrics`, whose reviews of a variant are the accepted ones.
-        common: the table `common_length`; None where it is not computed.
-        texts: what is compared.
+        comparisons: the table `comparisons`, a row for each contrast.
+        similarity: the table `similarity`, which says of which reviews the two texts are the same.
         names: metrics to contrast; those that `metrics` lacks are left out.
         resampling: draws, levels and margin.
 
@@ -116,11 +85,10 @@ def contrast_table(
     """
     ranges = depth_ranges(metrics)
     parts = [pl.DataFrame(schema=CONTRASTS_SCHEMA)]
-    for model in metrics["model"].unique().sort() if len(texts.comparisons) else ():
+    for model in metrics["model"].unique().sort() if len(comparisons) else ():
         rows = metrics.filter(pl.col("model") == model, pl.col("metric").is_in(list(names)))
-        of_model = None if common is None else common.filter(pl.col("model") == model)
         if not rows.is_empty():
-            parts.append(_contrasts_of_model(model, rows, of_model, texts, resampling))
+            parts.append(_contrasts_of_model(model, rows, comparisons, similarity, resampling))
     table = pl.concat(parts).drop("depth_range", "review_sd").join(ranges, on=("model", "view", "metric"), how="left")
     table = judged(table, resampling, "mean").with_columns(depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH))
     return table.select(*CONTRASTS_SCHEMA).sort(_KEYS)
@@ -163,20 +131,19 @@ class _Cells:
 
 
 def _contrasts_of_model(
-    model: str, metrics: pl.DataFrame, common: pl.DataFrame | None, texts: Texts, resampling: Resampling
+    model: str, metrics: pl.DataFrame, comparisons: pl.DataFrame, similarity: pl.DataFrame, resampling: Resampling
 ) -> pl.DataFrame:
     cells = _Cells.of(metrics)
     rows, by_variant = cells.rows, metrics.partition_by("variant", as_dict=True)
     families = families_of(rows, *_FAMILY, pl.col("layers").is_null())
-    on_common = {} if common is None else common.partition_by("variant", as_dict=True)
     parts = []
-    compared = texts.comparisons.select("variant", "minus", "reason", "n_changed", "share_changed", "n_needed")
+    compared = comparisons.select("variant", "minus", "reason", "n_changed", "share_changed", "n_needed")
     for variant, minus, reason, n_reviews, share, n_needed in compared.rows():
         if reason is None:
             pair = [by_variant.get((name,), metrics.clear()) for name in (variant, minus)]
             # sorted, so that neither the order of rows nor other models decide which review gets which weight
             read = pair[0].select("review_id").unique().join(pair[1], on="review_id", how="semi").sort("review_id")
-            same = same_texts(texts.similarity, variant, minus)
+            same = same_texts(similarity, variant, minus)
             reviews = read.join(same, on="review_id", how="anti", maintain_order="left")
             n_changed, n_reviews = n_reviews, len(reviews)
             share = n_reviews / len(read) if len(read) else None
@@ -186,31 +153,12 @@ def _contrasts_of_model(
         if reason is None:
             values = cells.differences(*pair, reviews)
             columns = estimates(values, resampling.confidence, "mean")
-            columns |= {"median": quantiles(values, 0.5), "skewness": skewness(values)}
             columns |= flip_tests(values, families, resampling.sign_flips(len(reviews)))
-            drawn = [on_common[name,] for name in (variant, minus) if (name,) in on_common]
-            if len(drawn) == 2:
-                columns |= _among(cells.differences(*drawn, reviews), "common", resampling.confidence)
-            stay = None
-            if texts.openings is not None:
-                stay = reviews_whose_first_token_stays(texts.openings, model, (variant, minus))
-            if stay is not None:
-                of_stay = values[reviews["review_id"].is_in(stay).to_numpy()]
-                columns |= _among(of_stay, "same_first", resampling.confidence, n_needed)
         names = {"model": model, "variant": variant, "minus": minus, "reason": reason, "share_changed": share}
         parts.append(table_of(rows.to_dict() | names | columns, CONTRASTS_SCHEMA))
     table = pl.concat([pl.DataFrame(schema=CONTRASTS_SCHEMA), *parts])
     # what is not tested has no numbers
-    numbers = (pl.selectors.float() - pl.selectors.by_name("depth")).fill_null(np.nan)
-    return table.with_columns(numbers, pl.col("n_common").replace(0, None))
-
-
-def _among(values: np.ndarray, name: str, confidence: float, least: int = 0) -> dict[str, np.ndarray]:
-    """The columns `_name` of the differences of some reviews (reviews, cells); NaN for fewer reviews than `least`."""
-    numbers = averages(values, confidence, "mean")
-    counts = numbers.pop("n_reviews")
-    found = {f"{key}_{name}": np.where(len(values) >= least, column, np.nan) for key, column in numbers.items()}
-    return found | {f"n_{name}": counts}
+    return table.with_columns((pl.selectors.float() - pl.selectors.by_name("depth")).fill_null(np.nan))
 
 
 def tabulate(
@@ -219,7 +167,7 @@ def tabulate(
     n_reviews: int,
     min_reviews: int,
     resampling: Mapping[str, Any],
-    **tables: pl.DataFrame | None,
+    **tables: pl.DataFrame,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `contrasts` and `comparisons`.
 
@@ -229,14 +177,12 @@ def tabulate(
         n_reviews: reviews of the sample.
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
         resampling: fields of `Resampling`.
-        **tables: `metrics`, `similarity` and `opening_tokens`; `common_length`, None where the study sets no common
-            number of tokens; and `balance`, without rows where it has no controls.
+        **tables: `metrics`, `similarity` and `balance`, without rows where the study has no controls.
     """
     comparisons = comparisons_table(tables["similarity"], contrasts, n_reviews, min_reviews, tables["balance"])
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
         logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
-    texts = Texts(comparisons, tables["similarity"], tables["opening_tokens"])
     drawn = Resampling(**resampling)
-    return contrast_table(tables["metrics"], tables["common_length"], texts, names, drawn), comparisons
+    return contrast_table(tables["metrics"], comparisons, tables["similarity"], names, drawn), comparisons

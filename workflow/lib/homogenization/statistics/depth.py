@@ -8,10 +8,9 @@ import polars as pl
 
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.columns import columns
-from homogenization.names.points import REGIONS, RESIDUAL_STREAM
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
-    POWER_SCHEMA,
     VERDICT_SCHEMA,
     averages,
     estimates,
@@ -24,7 +23,6 @@ from homogenization.statistics.layers import (
     layer_values,
     net_changes,
     pools_as_reviews,
-    rate,
     slopes,
     steepest_span,
 )
@@ -36,19 +34,16 @@ from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
 DEPTH_SCHEMA = {
     **columns("model", "variant", "view", "metric"),
     #: `slope`; `net_change`, `net_change_after_first`: value at the output minus that before the first block, and minus
-    #: that after it; `rate_first`, `rate_middle`, `rate_last`: change per unit depth in [0, .25], [.25, .75], [.75, 1],
-    #: a step that crosses a border counting by its parts; `steepest`: depth of the midpoint of the step with the
-    #: fastest mean change towards homogenization; `step_LLL`: change per unit depth of the step that ends at layer LLL
+    #: that after it; `steepest`: depth of the midpoint of the step with the fastest mean change towards homogenization
     "statistic": pl.String,
-    "n_reviews": pl.Int64,  #: reviews (or pools) that have a value; 0 where a region has no step
+    "n_reviews": pl.Int64,  #: reviews (or pools) that have a value
     #: mean over these; for `steepest` a depth. NaN without a value, and where no step goes towards homogenization
     "estimate": pl.Float64,
     #: ends of its interval; for `steepest` where the first of the steps begins that the draws find, and where the last
     #: ends. NaN for fewer than two reviews
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
-    # of the slope and the net changes alone: the others describe, and are NaN and null
+    # not of `steepest`, which is NaN and null there
     **JUDGED_SCHEMA,
-    **POWER_SCHEMA,
     **VERDICT_SCHEMA,
 }
 SCHEMAS = (DEPTH_SCHEMA,)
@@ -62,7 +57,7 @@ def tabulate(
 ) -> pl.DataFrame:
     """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
 
-    Each review has its slope, net changes and rates: estimates are their means over reviews, with their intervals.
+    Each review has its slope and net changes: estimates are their means over reviews, with their intervals.
     `steepest` is found in the mean over reviews, and its interval spans the steps that the draws find, or those of
     single pools. An estimate without a value is NaN.
 
@@ -92,7 +87,7 @@ def _of_reviews(metrics: pl.DataFrame, names: Sequence[str], resampling: Resampl
     table = judged(table.with_columns(pl.selectors.float().fill_null(np.nan)), resampling, fewest=fewest)
     tested = pl.col("statistic").is_in(_JUDGED) & (pl.col("n_reviews") > 0)
     return table.with_columns(
-        pl.when(tested).then(pl.col("verdict", "fragile")),
+        pl.when(tested).then(pl.col("verdict")),
         pl.when(tested).then(pl.col("depth_range", "review_sd", "relative_effect")).otherwise(np.nan),
     ).select(*DEPTH_SCHEMA)
 
@@ -101,12 +96,9 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
     n = len(job.review_ids)
     steps = layer_steps(job.values, job.layers, job.depth)
     changes = {name: net_changes(job.values, job.layers, job.depth, layer) for layer, name in enumerate(CHANGES)}
-    rates = {f"rate_{region}": rate(steps, region) for region in REGIONS}
-    single = {f"step_{layer:03d}": steps.rates[..., step] for step, layer in enumerate(steps.layers)}
-    by_review = {SLOPE: slopes(job.values, job.depth), **changes, **rates, **single}  # (cells, reviews) each
-    columns = {name: averages(values.T, resampling.confidence) for name, values in by_review.items()}
-    if not pools:
-        columns |= {name: estimates(by_review[name].T, resampling.confidence) for name in _JUDGED}
+    by_review = {SLOPE: slopes(job.values, job.depth), **changes}  # (cells, reviews) each
+    described = averages if pools else estimates
+    columns = {name: described(values.T, resampling.confidence) for name, values in by_review.items()}
     # of pools, the steps that single ones find
     drawn = (np.eye(n), 1.0) if pools else (resampling.weights(n), resampling.confidence)
     spans = np.array(
@@ -122,9 +114,8 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
         **dict(zip(("estimate", "ci_low", "ci_high"), spans.T, strict=True)),
     }
     cells = pl.DataFrame(job.cells, {"view": pl.String, "metric": pl.String}, orient="row").with_row_index("cell")
-    order = (SLOPE, *changes, *rates, STEEPEST, *single)
     parts = [
-        cells.with_columns(pl.lit(name).alias("statistic"), *(pl.Series(key, of) for key, of in columns[name].items()))
-        for name in order
+        cells.with_columns(pl.lit(name).alias("statistic"), *(pl.Series(key, of) for key, of in found.items()))
+        for name, found in columns.items()
     ]
     return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True)

@@ -30,7 +30,6 @@ from homogenization.statistics.doses import (
 )
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
-    POWER_SCHEMA,
     VERDICT_SCHEMA,
     estimates,
     families_of,
@@ -48,7 +47,6 @@ _NUMBERS = {
     **JUDGED_SCHEMA,
     "p_value": pl.Float64,  #: sign flips of reviews, or of their pseudo-values at equal KL
     **columns("p_max_t"),
-    **POWER_SCHEMA,
 }
 #: A row for each [estimand](causes.md#estimands) of each condition, part of the depth, metric and view. Reviews whose
 #: sink moved, in the condition or in a control at equal strength, are left out and counted. One with fewer reviews than

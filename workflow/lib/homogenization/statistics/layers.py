@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from homogenization.names.points import FINAL_NORM, REGIONS, RESIDUAL_STREAM
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.resampling import uniform_weights, weighted_means
 from homogenization.tables.over_reviews import as_array
@@ -113,17 +113,6 @@ def layer_steps(values: np.ndarray, layers: np.ndarray, depth: np.ndarray) -> St
     """The steps of values (..., layers); none for fewer than two layers."""
     spans = np.diff(depth)
     return Steps(layers[1:], spans, depth[:-1], np.diff(values, axis=-1) / spans)
-
-
-def rate(steps: Steps, region: str) -> np.ndarray:
-    """(...,) change per unit depth within a region of `REGIONS`; NaN where no step with a value reaches into it.
-
-    A step that crosses the border of two regions counts in each by its part there.
-    """
-    low, high = REGIONS[region]
-    inside = (np.minimum(steps.ends, high) - np.maximum(steps.starts, low)).clip(min=0.0)
-    span = (~np.isnan(steps.rates) * inside).sum(axis=-1)
-    return np.nansum(steps.rates * inside, axis=-1) / np.where(span > 0, span, np.nan)
 
 
 def steepest_step(steps: Steps, homogenization: int, weights: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Intervals, tests and sample sizes of means over reviews, and resampling of the reviews, for many cells at once.
+"""Intervals and tests of means over reviews, and resampling of the reviews, for many cells at once.
 
 A cell has one value for each review: a metric at a layer in a view, or its difference between two variants. `values`
 are (n, cells) float64 with a row for each review, NaN where a review has no value in the cell; NaN values are left out.
-Interval, p and effect of a cell with fewer than two values are NaN. All cells share one matrix of bootstrap weights or
+Interval and p of a cell with fewer than two values are NaN. All cells share one matrix of bootstrap weights or
 sign flips, so that a whole study is a few matrix products, and so that the dependence between cells is kept.
 """
 
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import stdtrit
 
 from homogenization.tables.over_reviews import corrected_t, mean_reach
 
@@ -22,10 +21,8 @@ _NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
 _TIE = 1e-9
 # Relative uncertainty of metrics: the same tokens in another order, or as they are in float32, differ by rounding.
 _PRECISION = 1e-9
-_MOST_REVIEWS = 10**6
 RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 FEWEST_NEGLIGIBLE = 16  # reviews; intervals of fewer are too short for skewed differences to be called negligible
-_LARGEST_EFFECT = 1e4  # two reviews find it; far beyond it, scipy's noncentral t is NaN
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Resampling:
 
     Attributes:
         draws: number of bootstrap draws, and of sign flips, of the reviews.
-        confidence: level of the intervals, between 0 and 1; tests and sample sizes are at the level 1 - confidence.
+        confidence: level of the intervals, between 0 and 1; tests are at the level 1 - confidence.
         seed: seed of the draws, the same for every model.
         margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
             difference is negligible; NaN where none is.
@@ -212,47 +209,6 @@ def _spread(values: np.ndarray) -> np.ndarray:
     counts = _counts(values)
     variance = np.nansum((values - means(values)) ** 2, axis=0) / np.where(counts > 1, counts - 1, np.nan)
     return np.where(_varies(values) | (counts < 2), np.sqrt(variance), 0.0)
-
-
-def effect_size(values: np.ndarray) -> np.ndarray:
-    """Cohen's d_z of each cell, (cells,): mean / standard deviation (n - 1); NaN where the values do not vary."""
-    spread = _spread(values)
-    return means(values) / np.where(spread > 0, spread, np.nan)
-
-
-def reviews_for_power(effect: np.ndarray, power: float = 0.8, alpha: float = 0.05) -> np.ndarray:
-    """Fewest reviews with which a two-sided paired t test finds an effect, by the noncentral t distribution.
-
-    Args:
-        effect: (cells,) Cohen's d_z.
-        power: probability of finding it, between `alpha` and 1.
-        alpha: level of the test.
-
-    Returns:
-        (cells,) float64, whole numbers from 2; infinite for no effect and above 10^6, NaN for NaN.
-    """
-    size = np.minimum(np.abs(np.asarray(effect, dtype=np.float64)), _LARGEST_EFFECT)
-    enough = np.full(size.shape, _MOST_REVIEWS)
-    too_few = np.ones(size.shape, dtype=np.int64)
-    searched = np.flatnonzero(_power(size, enough, alpha) >= power)
-    while (open_ones := searched[enough[searched] - too_few[searched] > 1]).size:
-        middle = (enough[open_ones] + too_few[open_ones]) // 2
-        reached = _power(size[open_ones], middle, alpha) >= power
-        enough[open_ones[reached]] = middle[reached]
-        too_few[open_ones[~reached]] = middle[~reached]
-    found = np.full(size.shape, np.inf)
-    found[searched] = enough[searched]
-    return np.where(np.isnan(size), np.nan, found)
-
-
-def _power(size: np.ndarray, n: np.ndarray, alpha: float) -> np.ndarray:
-    """Power of a two-sided one-sample t test of |d| = `size` with n >= 2 values."""
-    from scipy.stats import nct
-
-    critical = stdtrit(n - 1, 1 - alpha / 2)
-    shift = size * np.sqrt(n)
-    # the lower tail by symmetry: its distribution function turns to NaN far out
-    return nct.sf(critical, n - 1, shift) + nct.sf(critical, n - 1, -shift)
 
 
 def chunks(n: int, width: int, numbers: int) -> Iterator[slice]:

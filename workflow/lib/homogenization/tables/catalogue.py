@@ -263,10 +263,6 @@ _ENTRIES = (
         memory_mb=_by_readings(2000),
     ),
     Tables(
-        module="tables.opening_tokens",
-        inputs=lambda study: {"geometry": over_jobs("geometry", study.jobs)},
-    ),
-    Tables(
         module="tables.mauve",
         inputs=lambda study: {"mauve": over_jobs("mauve", study.jobs_of(study.mauve_variants))},
     ),
@@ -275,11 +271,6 @@ _ENTRIES = (
         reads=("similarity",),
         inputs=lambda study: {"attention": over_jobs("attention", study.jobs)},
         when=lambda study: study.states.record_attention,
-    ),
-    Tables(
-        module="tables.cosines",
-        reads=("similarity",),
-        inputs=lambda study: {"geometry": over_jobs("geometry", study.jobs)},
     ),
     Tables(
         module="tables.intervened",
@@ -305,17 +296,6 @@ _ENTRIES = (
         module="tables.extraction",
         files=(File("extraction.parquet"), File("long_texts.csv", "Long reviews")),
         inputs=lambda study: {"runs": over_jobs("states", study.jobs, ".json")},
-    ),
-    Tables(
-        module="tables.common_length",
-        reads=("similarity",),
-        inputs=lambda study: {
-            "spectra": over_jobs("common_length", study.jobs, ".spectra.parquet"),
-            "geometry": over_jobs("common_length", study.jobs, ".geometry.parquet"),
-        },
-        params=lambda study: {"metrics": study.contrasted_metrics},
-        memory_mb=_by_readings(2000),
-        when=lambda study: study.common_tokens,
     ),
     Tables(
         module="tables.components",
@@ -361,7 +341,7 @@ _ENTRIES = (
         module="statistics.contrasts",
         rule="test_contrasts",
         files=(File("contrasts.parquet"), File("comparisons.csv", "Reviews of each comparison")),
-        reads=("metrics", "similarity", "common_length", "balance", "opening_tokens"),
+        reads=("metrics", "similarity", "balance"),
         params=lambda study: {
             **_resampling(study, "margin"),
             **_reviews(study),
@@ -493,9 +473,9 @@ _ENTRIES = (
     Tables(
         module="claims.judgement",
         rule="judge_claims",
-        files=(File("claims.csv", "Every claim and model", "Claims"), File("verdicts.csv")),
+        files=(File("claims.csv", "Every claim and model", "Claims"),),
         reads=(
-            *("contrasts", "depth", "interventions", "extrema", "metrics", "similarity", "opening_tokens"),
+            *("contrasts", "depth", "interventions", "metrics", "similarity"),
             *("components", "pooled", "consequences", "training"),
         ),
         params=lambda study: {

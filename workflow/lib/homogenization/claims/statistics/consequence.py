@@ -3,10 +3,9 @@
 import numpy as np
 import polars as pl
 
-from homogenization.claims.evidence import INTERVAL, SIZE, Evidence, Found, narrowed
+from homogenization.claims.evidence import SIZE, Evidence, Found, narrowed
 from homogenization.claims.statistics.intervention import dose_in_words, find_condition, of_effects
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
-from homogenization.names.columns import ends_of
 from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE
 from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
@@ -14,7 +13,6 @@ from homogenization.statistics.doses import COSINE
 from homogenization.statistics.interventions import effects_table
 from homogenization.tables.comparisons import same_texts, too_few_changed
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
-from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 
 LAYERS_OF = "layers "  # before the layers that are subtracted
 _VIEWS = {KL: PREDICTIONS, CROSS_ENTROPY: PREDICTIONS, PROBE: POOLED}
@@ -53,8 +51,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     if of_layers:
         return evidence.mean(difference) | size
     differing = _where_texts_differ(difference, claim, evidence)
-    found = evidence.mean(differing) | size | {"share_changed": len(differing) / len(difference)}
-    return found | _same_first(claim, found, model, evidence, differing)
+    return evidence.mean(differing) | size | {"share_changed": len(differing) / len(difference)}
 
 
 def _where_texts_differ(difference: pl.DataFrame, claim: Claim, evidence: Evidence) -> pl.DataFrame:
@@ -69,23 +66,6 @@ def _where_texts_differ(difference: pl.DataFrame, claim: Claim, evidence: Eviden
     if reason := too_few_changed(pair, len(differing), len(difference), evidence.min_reviews):
         raise UnavailableError(reason)
     return differing
-
-
-def _same_first(claim: Claim, found: Found, model: str, evidence: Evidence, difference: pl.DataFrame) -> Found:
-    """What is `found` between two texts, over the reviews whose first token stays.
-
-    In a model that begins texts with no token of its own, the first word is the sink, and another word another one.
-    """
-    openings, texts = evidence.opening_tokens, (claim["variant"], claim["minus"])
-    stay = None if openings is None else reviews_whose_first_token_stays(openings, model, texts)
-    if stay is None:
-        return {}
-    kept = difference.filter(pl.col("review_id").is_in(stay), pl.col("value").is_not_nan())
-    same = {"n_same_first": len(kept)}
-    if len(kept) < min(found["n_reviews"], max(evidence.min_reviews, 1)):
-        return same
-    of_kept = evidence.mean(kept)
-    return same | ends_of("same_first", [of_kept[name] for name in INTERVAL])
 
 
 def _of_condition(claim: Claim, rows: pl.DataFrame, model: str, evidence: Evidence) -> Found:

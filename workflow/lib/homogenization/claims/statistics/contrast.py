@@ -7,7 +7,6 @@ import polars as pl
 
 from homogenization.claims.evidence import Evidence, Found, at_layers_of, selected, view_of
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError, is_pooled
-from homogenization.names.columns import ends_of
 from homogenization.names.verdicts import POOLS
 from homogenization.tables.comparisons import too_few_of_all
 from homogenization.tables.regions import at_layers
@@ -28,8 +27,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         difference = at_layers_of(claim, paired.with_columns(paired["value"] - paired["value_minus"]))
         return evidence.mean(difference, POOLS) | evidence.size(model, view_of(claim), claim["metric"])
     row = _row_of(claim, model, evidence)
-    same = ends_of("same_first", [row[f"{name}_same_first"] for name in ("mean", "ci_low", "ci_high")])
-    return selected(claim, row, "mean") | same | {name: row[name] for name in ("n_same_first", "share_changed")}
+    return selected(claim, row, "mean") | {"share_changed": row["share_changed"]}
 
 
 def _row_of(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:

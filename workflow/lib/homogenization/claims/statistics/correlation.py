@@ -4,10 +4,7 @@ import numpy as np
 
 from homogenization.claims.evidence import Evidence, Found
 from homogenization.claims.terms import Claim, UnavailableError, views_of, without_first
-from homogenization.names.columns import ends_of
-from homogenization.names.verdicts import ROBUST
-from homogenization.statistics.correlation import pearson_within_layers, spearmans_within_layers
-from homogenization.statistics.resampling import RANK_DRAWS
+from homogenization.statistics.correlation import pearson_within_layers
 
 
 def in_words(claim: Claim) -> str:
@@ -32,11 +29,6 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     found = evidence.over_reviews(pearson_within_layers, x, y)
     if np.isnan(found["estimate"]):
         raise UnavailableError(f"{claim['metric']} or {other} is the same in every review")
-
-    def of_ranks(weights: np.ndarray) -> np.ndarray:
-        return spearmans_within_layers([x], [y], weights)[0, 0]
-
-    found |= ends_of(ROBUST, evidence.resampled(of_ranks, n, RANK_DRAWS))
     if not rest:
         return found
 
