@@ -1,7 +1,6 @@
 import math
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from homogenization.measures.geometry import GEOMETRY_SCHEMA, Geometry, token_geometry
 from homogenization.measures.reviews import measured
 from homogenization.metrics.geometry import GEOMETRY_METRICS
-from homogenization.tables.metrics import registered_values
 from measured import store_of
 
 
