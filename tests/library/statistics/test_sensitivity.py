@@ -264,11 +264,6 @@ def test_what_grows_with_the_number_of_tokens_is_registered_as_extensive(metric)
     assert bool(many > 1.05 * more > 1.05**2 * few) == metric.extensive
 
 
-def test_modes_of_cosines_tell_antipodal_pairs_and_nothing_else():
-    for view in ("all_tokens", "without_first"):
-        assert response("cosine_modes", view, "answers_to") == "antipodal_pairs"
-
-
 def test_the_script_writes_both_tables_and_the_same_bytes_again(tmp_path):
     shape = {"n_tokens": 16, "width": 24, "seeds": 2}
     contents = []
