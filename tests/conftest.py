@@ -80,11 +80,8 @@ SMALL = {
         "n_reviews": 3,
         "steering": {"patterns": ["first", "removed"], "strengths": [0.2]},
         "masked": ["first"],
-        "clipped": None,
         "metrics": ["cosine_anisotropy", "normalized_effective_rank"],
-        "slopes": {"patterns": ["first"], "metrics": ["cosine_anisotropy"]},
     },
-    "positional": {"variants": ["original", "front"]},
     "consequences": {
         "n_reviews": 6,
         "probes": {"folds": 2, "permutations": 1},

@@ -14,10 +14,6 @@ def steering(pattern, strength, blocks="all"):
     return Condition("steering", pattern, blocks, strength)
 
 
-def template(strength, pattern="template"):
-    return Condition("template", pattern, "all", strength)
-
-
 def intervened_rows(
     conditions,
     kl=None,

@@ -8,14 +8,7 @@ import numpy as np
 import torch
 import transformers
 
-from homogenization.interventions.changes import sight, steering
-from homogenization.interventions.conditions import CENTRED, cells
-from homogenization.interventions.passes import Recorder
-from homogenization.interventions.patterns import PATTERNS
-from homogenization.interventions.readings import views_of
-from homogenization.interventions.recorded import InFloat64
-from homogenization.metrics.differentiable import DIFFERENTIABLE
-from homogenization.states.network import packed_model, run_packed
+from homogenization.states.network import packed_model
 from tiny_models import BIDIRECTIONAL
 
 
@@ -103,61 +96,3 @@ def plain_masked(places):
         return attention / attention.sum(axis=-1, keepdims=True)
 
     return change
-
-
-def plain_clipped(sink, bound, to):
-    """The mass on `sink`, cut to `bound` in other rows than its own, and dropped or given to the others."""
-
-    def change(_block, attention):
-        attention = attention.copy()
-        for head in attention:
-            for query, row in enumerate(head):
-                if query != sink and row[sink] > bound:
-                    others = np.arange(len(row)) != sink
-                    if to == "others":
-                        row[others] *= (1 - bound) / row[others].sum()
-                    row[sink] = bound
-        return attention
-
-    return change
-
-
-def steered_layers(model, ids, pattern, strength, blocks):
-    """The residual stream (tokens, width) of each layer in float64, in a run of a text with steering in `blocks`."""
-    layers = []
-    recorder = Recorder([len(ids)], steering(pattern, strength, [b"r"]), blocks, False, torch.device("cpu"))
-    with InFloat64():
-        run_packed(
-            model, ids, [len(ids)], False, lambda _, states: layers.append(states.numpy().copy()), through=recorder
-        )
-    return layers
-
-
-def derivative_at_0(values, step=1e-3):
-    """The derivative of a function of one number at 0, by differences of fourth order."""
-    return (8 * (values(step) - values(-step)) - (values(2 * step) - values(-2 * step))) / (12 * step)
-
-
-def whole_graph_slopes(model, ids, patterns, metrics):
-    """Slopes (blocks, patterns, cells) from backward passes through one graph of all blocks."""
-    layers, maps, probes = [], [], []
-
-    def through(attention):
-        maps.append(replace(attention, weights=attention.weights.detach()))
-        probes.append(torch.zeros_like(attention.weights, requires_grad=True))
-        return attention.weights + probes[-1]
-
-    with InFloat64():
-        run_packed(
-            model, ids, [len(ids)], False, lambda _, states: layers.append(states), through=through, gradients=True
-        )
-    rows = views_of(layers[-1], range(1, len(ids)))
-    slopes = np.zeros((model.n_blocks, len(patterns), len(cells(metrics))))
-    for cell, (view, metric) in enumerate(cells(metrics)):
-        gradients = torch.autograd.grad(DIFFERENTIABLE[metric](rows[view], view == CENTRED), probes, retain_graph=True)
-        for attention, gradient in zip(maps, gradients, strict=True):
-            seen = sight(attention, b"r")
-            for number, name in enumerate(patterns):
-                difference = seen.of_first(PATTERNS[name](seen) - attention.weights)
-                slopes[attention.block, number, cell] += float((gradient * difference).sum())
-    return slopes

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dosed import curves, intervened_rows, template
+from dosed import curves, intervened_rows
 from examples import example_table
 from homogenization.claims.evidence import Evidence
 from homogenization.claims.judgement import CLAIMS_SCHEMA, claims_table
@@ -153,10 +153,6 @@ def changed_attention(models: list[str]) -> dict[str, pl.DataFrame]:
     effects = {"first": 0.2, "uniform": 0.1, "scattered": 0.15, "removed": -0.1}
     damage = {"first": 0.5, "uniform": 0.6, "scattered": 1.0, "removed": 0.2}
     conditions, kl = curves(effects, damage, N_TEXTS, 0.1)
-    spread = np.linspace(-0.02, 0.02, N_TEXTS)
-    for pattern, size in (("template", 0.1), ("permuted_template", 0.02)):
-        conditions |= {template(sign * 0.5, pattern): sign * size + spread for sign in (-1, 1)}
-        kl |= {template(sign * 0.5, pattern): np.abs(size + spread) for sign in (-1, 1)}
     cells = [("cosine_anisotropy", view) for view in ("all_tokens", "without_first", "after_quarter")]
     cells += [("normalized_effective_rank", "centred"), ("cosine_to_first_token", "all_tokens")]
     intervened = pl.concat(

@@ -18,7 +18,7 @@ def test_a_filled_sheet_becomes_a_table(tmp_path):
         "end-natural": {"rewriter": "constructions", "position": "end"},
         "front": {"rewriter": "rules", "position": "front"},
     }
-    config = SMALL | {"variants": variants, "positional": None, "claims": None, "audit": {"passages": 5}}
+    config = SMALL | {"variants": variants, "claims": None, "audit": {"passages": 5}}
     project = Project(folder, config)
     project.make("audit")
     with (folder / "results/audit/sheet.csv").open(newline="") as file:

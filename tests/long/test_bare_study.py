@@ -5,7 +5,6 @@ import polars as pl
 
 def test_a_bare_study_runs_to_its_report(project):
     project.config["variants"] = {"original": {"rewriter": "none"}}
-    project.config["positional"] = {"variants": ["original"]}
     project.config["corpus"] |= {"n_reviews": 5, "shard_size": 4, "label_column": None}
     project.config["states"] = {"record_attention": False}
     project.make()

@@ -72,7 +72,6 @@ def first(tmp_path_factory) -> Directory:
         "corpus": {"source": "config/reviews.jsonl", "n_reviews": 4, "shard_size": 4},
         "writers": {"tiny": writer | {"weights": {"path": str(build_chat_model(folder / "chat"))}}},
         "rewriting": {"min_coverage": 0, "length_ratio": [0.01, 10]},
-        "positional": {"variants": ["original"]},
         "variants": {
             "original": {"rewriter": "none"},
             "paraphrase": {"rewriter": "llm", "writer": "tiny", "prompt": "config/prompts/paraphrase.yaml"},

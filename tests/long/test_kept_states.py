@@ -28,7 +28,7 @@ EDITS = (
 # these read the model again, or nothing of a model
 WITHOUT_STATES = ("components", "interventions", "consequences", "sensitivity")
 # what follows from the measures of states, with numbers and their metadata
-FROM_STATES = ("metrics", "mauve", "attention", "pooled", "sinks")
+FROM_STATES = ("metrics", "mauve", "attention", "pooled")
 
 
 @pytest.fixture

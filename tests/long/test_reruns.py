@@ -22,7 +22,7 @@ JOBS = SHARDS * VARIANTS  # of one model
 EXTREMA = {"find_extrema": 1}
 # everything that is computed of the metrics of reviews
 STATISTICS = dict.fromkeys(
-    ("test_contrasts", "measure_depth", "find_extrema", "judge_claims", "predict_variants", "describe_causes"), 1
+    ("test_contrasts", "measure_depth", "find_extrema", "judge_claims"), 1
 )
 # of a model; which reviews are examples follows from the metrics
 EXAMPLES = {"read_examples": 1, "make_text_page": 1}
@@ -30,9 +30,7 @@ OF_METRICS = {rule: 1 for rule, tables in TABLES.items() if "metrics" in tables.
 METRIC_TABLES = {"tabulate_metrics": 1, **OF_METRICS, **EXAMPLES, **STATISTICS}
 SENSITIVITY = {"probe_metrics": 1}
 COMPONENTS = {"tabulate_components": 1}
-POSITIONAL = {"tabulate_positional": 1}
-SINKS = {"tabulate_sinks": 1}
-EFFECTS = {"test_interventions": 1, "explain_slopes": 1, "describe_causes": 1}
+EFFECTS = {"test_interventions": 1}
 # reviews of the first shard alone take part in interventions
 INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
 HARM = {"test_consequences": 1}
@@ -45,7 +43,7 @@ TABULATION = {
     "tabulate_attention": 1,
     **METRIC_TABLES,
 }
-WITH_SIMILAR = {**COMPONENTS, **INTERVENED, **CONSEQUENCES, **SINKS}
+WITH_SIMILAR = {**COMPONENTS, **INTERVENED, **CONSEQUENCES}
 # everything below the states of a model
 MEASURES = (
     "compute_spectra",
@@ -55,13 +53,10 @@ MEASURES = (
 )
 # of the originals alone, as this study has it
 OF_ORIGINALS = ("compute_pooled", "extract_components")
-# of the variants under `positional`, which are all that this study has
-POSITIONS = ("compute_sinks", "extract_positional")
 BELOW_STATES = {
     **COMPONENTS,
     **INTERVENED,
     **CONSEQUENCES,
-    **SINKS,
     "tabulate_attention": 1,
     "tabulate_mauve": 1,
     "tabulate_pooled": 1,
@@ -147,15 +142,11 @@ KEYS = [
     ({"corpus.keep_columns": ["label"]}, {"keep_columns": 1, "make_text_page": 1}),
     ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
     ({"examples.matrix_layers": 2}, EXAMPLES),
-    ({"contrasts.draws": 300}, {rule: 1 for rule in {**STATISTICS, **EFFECTS, **HARM} if rule != "predict_variants"}),
+    ({"contrasts.draws": 300}, {**STATISTICS, **EFFECTS, **HARM}),
     ({"contrasts.confidence": 0.9}, {**STATISTICS, **EFFECTS, **HARM}),
     (
         {"components.variants": ["original", "front"]},
         {"extract_components": SHARDS, **COMPONENTS, **EXTREMA, "judge_claims": 1},
-    ),
-    (
-        {"positional.variants": ["original"]},
-        {**POSITIONAL, **SINKS, **EXTREMA, "judge_claims": 1, "describe_causes": 1},
     ),
 ]
 
@@ -173,7 +164,6 @@ def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
         ("config/claims.yaml", "- claim:", "# a comment\n- claim:", {}),
         ("workflow/report/pages/texts.jinja", "<main>", "<main >", {"make_text_page": 1}),
         ("workflow/report/answers/peaks.jinja", "{#", "Edited. {#", EXTREMA | {"judge_claims": 1}),
-        ("workflow/report/answers/causes.jinja", "{#", "Edited. {#", {"describe_causes": 1}),
         ("workflow/report/answers/models.jinja", "{#", "Edited. {#", {"make_first_page": 1}),
     ],
 )
@@ -239,10 +229,10 @@ def test_a_new_model_runs_alone(edited):
     }
     extraction = {"build_random_model": 1, "extract_states": JOBS}
     of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
-    measures = {**extraction, **of_originals, **dict.fromkeys((*MEASURES, *POSITIONS), JOBS)}
+    measures = {**extraction, **of_originals, **dict.fromkeys(MEASURES, JOBS)}
     measures |= {"apply_interventions": 1, **READ}
     of_both = dict.fromkeys(EXAMPLES, 2)
-    reruns(edited, {**measures, "tabulate_positional": 1, **BELOW_STATES, **of_both})
+    reruns(edited, {**measures, **BELOW_STATES, **of_both})
     assert {name.split("/")[1] for name in model_files(edited)} == {"other"}
 
 
@@ -268,9 +258,8 @@ def test_more_reviews_run_the_new_shards_alone(edited):
         edited,
         {
             **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
-            **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES, *POSITIONS), VARIANTS),
+            **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
             **dict.fromkeys(OF_ORIGINALS, 1),
-            "tabulate_positional": 1,
             "tabulate_similarity": 1,
             "tabulate_placement": 1,
             **BELOW_STATES,

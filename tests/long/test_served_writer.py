@@ -137,7 +137,6 @@ def test_a_workflow_run_asks_the_server_once(server, project):
     project.config |= {
         "writers": {"tiny": served(server, base_url="$CHAT_SERVER", api_key_variable="CHAT_KEY")},
         "variants": {"original": {"rewriter": "none"}, **variants},
-        "positional": {"variants": ["original"]},
         "rewriting": LENIENT,
     }
     before = server.n_requests

@@ -16,7 +16,7 @@ SMOLLM3 = {
     "tie_word_embeddings": True,
 }
 STEPS = 3
-SECTIONS = ("components", "interventions", "positional", "consequences", "sensitivity", "claims", "extrema")
+SECTIONS = ("components", "interventions", "consequences", "sensitivity", "claims", "extrema")
 
 
 def arm(**options) -> dict:

@@ -33,7 +33,6 @@ def written(tmp_path_factory) -> Path:
         "writers": {"tiny": writer | sampling},
         "keyphrases": {"scorer": "llm", "writer": "tiny", "prompt": "config/prompts/keyphrases.yaml"},
         "variants": {"original": {"rewriter": "none"}, "end": {"rewriter": "rules", "position": "end"}} | variants,
-        "positional": {"variants": ["original"]},
         # the model says the same few things about every film, so it is held to nothing but to say something
         "rewriting": {"candidates": 4, "min_coverage": 0, "max_distance": 1.0, "length_ratio": [0.01, 10]},
     }

@@ -24,7 +24,6 @@ ON_A_GPU = {
     "apply_interventions",
     "read_consequences",
     "read_examples",
-    "extract_positional",
     "score_similarity",
     "score_written",
     "score_fluency",

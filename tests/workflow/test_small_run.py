@@ -31,16 +31,13 @@ MAY_IMPORT = {
     "read_consequences": NETWORK,
     "read_examples": {*NETWORK, "zarr"},
     "probe_states": SKLEARN,
-    "extract_positional": NETWORK,
     "compute_spectra": {"scipy", "zarr"},
     "compute_geometry": {"zarr"},
     "compute_pooled": {"scipy", "zarr"},
     "compute_attention": {"zarr"},
-    "compute_sinks": {"zarr"},
     "compute_mauve": {*SKLEARN, "zarr"},
     "tabulate_attention": {"scipy"},
     "tabulate_pooled": {"scipy"},
-    "tabulate_positional": {"scipy"},
     "tabulate_intervened": {"scipy"},
     "tabulate_summary": {"scipy"},
     "probe_metrics": {"scipy"},
@@ -48,11 +45,8 @@ MAY_IMPORT = {
     "test_contrasts": {"scipy", "scipy.stats"},
     "find_extrema": {"scipy", "scipy.stats"},
     "test_interventions": {"scipy", "scipy.stats"},
-    "explain_slopes": {"scipy", "scipy.stats"},
-    "predict_variants": {"scipy", "scipy.stats"},
     "test_consequences": {"scipy", "scipy.stats"},
     "judge_claims": {"pydantic", "scipy", "scipy.stats"},  # the keys of claims
-    "describe_causes": {"scipy", "scipy.stats"},  # the schemas of the tables that it words; one job
     "make_curves": {"scipy"},  # the margin
     # the schemas of claims, and the looks of verdicts
     "make_first_page": {"matplotlib", "pydantic", "scipy", "scipy.stats"},

@@ -18,7 +18,7 @@ CLAIMS = [
         "above": 0,
     }
 ]
-SECTIONS = ("mauve", "components", "interventions", "positional", "consequences", "sensitivity")
+SECTIONS = ("mauve", "components", "interventions", "consequences", "sensitivity")
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ if STUDY.consequences:
         input:
             **READ_FILES,
             depth=lambda wildcards: STUDY.reading.depth(wildcards.model, wildcards.variant),
-            positional=lambda wildcards: STUDY.reading.positional(wildcards.model, wildcards.variant),
         output:
             # rows of earlier conditions stay
             metrics=grown("<results>/consequences/{model}/{variant}/{shard}.parquet"),

@@ -1,4 +1,4 @@
-# Variants, by passes through a model whose attention is changed -> metrics by layer, doses, slopes at a dose of 0.
+# Variants, by passes through a model whose attention is changed -> metrics by layer, doses.
 
 if STUDY.intervention_jobs:
 
@@ -7,16 +7,10 @@ if STUDY.intervention_jobs:
         input:
             **READ_FILES,
             depth="<results>/tables/depth.parquet" if STUDY.interventions.needs_depth else [],
-            positional=[
-                f"<results>/positional/{{model}}/{{variant}}/{shard}.parquet"
-                for shard in (STUDY.shards if STUDY.interventions.template else [])
-            ],
         output:
             # rows of earlier conditions stay
             metrics=grown("<results>/interventions/{model}/{variant}/{shard}.parquet"),
             doses=grown("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
-            slopes=grown("<results>/interventions/{model}/{variant}/{shard}.slopes.parquet"),
-            attribution=grown("<results>/interventions/{model}/{variant}/{shard}.attribution.parquet"),
         log:
             "<logs>/interventions/{model}/{variant}/{shard}.log",
         conda:
@@ -27,12 +21,12 @@ if STUDY.intervention_jobs:
             runtime=per_attempt(
                 lambda wildcards: ask.extraction_runtime(
                     model_of(wildcards),
-                    STUDY.n_read(wildcards.shard, STUDY.interventions) * STUDY.interventions.n_passes,
+                    STUDY.n_read(wildcards.shard, STUDY.interventions) * len(STUDY.interventions.conditions),
                 )
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
-            **STUDY.interventions.params("metrics", "slopes"),
+            **STUDY.interventions.params("metrics"),
             **READ_PARAMS,
             code=code("read_in_conditions", *MEASURED_BY, "metrics", "interventions"),
             module="interventions.shard",

@@ -1,4 +1,4 @@
-# States -> singular values, geometry, received attention, pooled tokens, MAUVE, sinks; the first two of a common number of tokens.
+# States -> singular values, geometry, received attention, pooled tokens, MAUVE; the first two of a common number of tokens.
 # Where states are not kept, a job measures them while its model reads.
 # Variants, by another pass through a model -> how alike tokens are at each point of each block.
 

@@ -110,18 +110,6 @@ if STUDY.pilot:
             benchmark:
                 f"{PILOT}/components/{{model}}/{{variant}}/{{shard}}.tsv"
 
-    if STUDY.positional_jobs:
-
-        use rule extract_positional as time_positional with:
-            input:
-                **READ_PILOT,
-            output:
-                positional=temp(f"{PILOT}/positional/{{model}}/{{variant}}/{{shard}}.parquet"),
-            log:
-                "<logs>/pilot/positional/{model}/{variant}/{shard}.log",
-            benchmark:
-                f"{PILOT}/positional/{{model}}/{{variant}}/{{shard}}.tsv"
-
 
 rule plan_extraction:
     """Estimates the costs of extraction, and the work of all jobs that run a model; hours, where a pilot timed them."""

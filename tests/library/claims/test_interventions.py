@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dosed import COSINE, curves, intervened_rows, steering, template
+from dosed import COSINE, curves, intervened_rows, steering
 from homogenization.claims.judgement import measure
 from homogenization.claims.terms import UnavailableError
 from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED
@@ -89,13 +89,6 @@ def test_too_few_reviews_are_not_tested(n, n_moved, keys):
         measure(claim_on(**keys), "m", evidence)
 
 
-def test_a_part_of_a_template_is_that_of_both_signs_less_that_of_its_permutation():
-    conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
-    conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
-    claim = claim_on(kind="template", pattern="template", minus="permuted_template", part="odd", strength=0.5)
-    assert measure(claim, "m", evidence_with(conditions))["estimate"] == pytest.approx(0.15)
-
-
 def test_where_a_norm_follows_attention_removed_is_no_control_and_this_is_said():
     conditions, kl = curves({"first": 0.5, "removed": 0.3, "uniform": 0.1}, dict.fromkeys(CONTROLS, 0.5), N, 0.2)
     claims = [claim_on("a"), claim_on("b", minus="uniform"), claim_on("c", minus="removed")]
@@ -124,7 +117,7 @@ def first_and_uniform():
         ({"pattern": "frist"}, "no pattern frist of this intervention; it has first, uniform"),
         ({"strength": 0.3}, "no strength 0.3 of this intervention; it has 0.05, 0.1, 0.2, 0.4"),
         ({"blocks": "middle"}, "no blocks middle of this intervention; it has all"),
-        ({"kind": "clipped"}, "no kind clipped of this intervention; it has steering"),
+        ({"kind": "masked"}, "no kind masked of this intervention; it has steering"),
         ({"minus": "removed"}, "no pattern removed"),
         ({"minus": "removed", "at": "kl"}, "no pattern removed"),
         ({"variant": "front"}, "on the variant 'front'"),

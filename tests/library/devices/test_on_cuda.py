@@ -20,24 +20,11 @@ from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedToken
 
 from fake_cuda import CUDA_0, FakeCuda, on_cuda
 from homogenization.interventions import patterns
-from homogenization.interventions.conditions import (
-    CLIPPED,
-    MASKED,
-    POSITION_NAMES,
-    POSITIONS,
-    STEERING,
-    TEMPLATE,
-    UNTOUCHED,
-    Condition,
-)
+from homogenization.interventions.conditions import CONSTANT, MASKED, POSITIONS, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
-from homogenization.interventions.shard import templates_of_reviews
-from homogenization.interventions.slopes import slopes_tables
 from homogenization.measures import device_tokens, in_pass
 from homogenization.measures.components import NUMBERS, component_states
-from homogenization.measures.positional import HEAD_SUMS
-from homogenization.measures.positional_pass import positional_sums
 from homogenization.states import attention
 from homogenization.states.attention import QUERY_CHUNK, PackedPass
 from homogenization.states.extraction import extract
@@ -75,16 +62,11 @@ CONDITIONS = [
     Condition(UNTOUCHED),
     Condition(STEERING, "first", 0.2),
     Condition(MASKED, "massive"),
-    Condition(CLIPPED, "others", 0.1),
-    Condition(TEMPLATE, "permuted_template", 1.0),
-    Condition(POSITIONS, "shuffled"),
+    Condition(POSITIONS, CONSTANT),
 ]
 OTHERS = [
     *[Condition(STEERING, pattern, 0.2) for pattern in patterns.PATTERNS if pattern != "first"],
     *[Condition(MASKED, key) for key in ("first", "random_1", "most_attended")],
-    Condition(CLIPPED, "nobody", 0.1),
-    Condition(TEMPLATE, "template", 1.0),
-    *[Condition(POSITIONS, positions) for positions in POSITION_NAMES if positions != "shuffled"],
 ]
 NEW_TOKENS, BATCHES = 12, 2  # more tokens than the writer makes in a step
 CHUNK_TOKENS, CHUNKS = 16, 6  # of 94 tokens
@@ -168,24 +150,9 @@ def in_the_pass(model: LanguageModel) -> list[np.ndarray]:
     return [table.select(cs.float()).to_numpy() for table in of_all] + [values.to_numpy() for values in lists]
 
 
-def by_position(model: LanguageModel) -> list[np.ndarray]:
-    return [_positional(model).select(*HEAD_SUMS).to_numpy()]
-
-
-def _positional(model: LanguageModel):
-    reading = Reading(model, Texts(IDS, TEXTS), IDENTITY, 2048, record_attention=True)
-    return positional_sums(reading, {name: rank for rank, name in enumerate(IDS)})[0]
-
-
-@cache
-def _templates():
-    sums = _positional(tiny_model("llama"))  # any will do: all have as many blocks and heads
-    return templates_of_reviews(sums, range(len(IDS)))
-
-
 def intervened(model: LanguageModel, conditions: Sequence[Condition] = CONDITIONS) -> list[np.ndarray]:
     read = windows(model, IDS, TEXTS)
-    pack = Pack(model.with_head, "tiny", read.review_ids, read.tokens.by_review, 0, _templates(), None)
+    pack = Pack(model.with_head, "tiny", read.review_ids, read.tokens.by_review, 0)
     table, doses = intervene(pack, conditions, ["cosine_anisotropy"], IDENTITY, 2048)
     return [table["value"].to_numpy(), doses.select("kl", "cross_entropy", "moved_mass").to_numpy()]
 
@@ -220,14 +187,6 @@ def trained(model: LanguageModel, whole: bool = False) -> list[np.ndarray]:
         again.check_last_step()
     assert {tensor.device for tensor in again.current().tensors.values()} == {model.packed.device}
     return [np.array([[row["loss"], row["penalised"], row["held_out_loss"]] for row in again.state.rows])]
-
-
-def sloped(model: LanguageModel) -> list[np.ndarray]:
-    """Slopes, and what patterns deliver."""
-    read = windows(model, IDS, TEXTS)
-    pack = Pack(model.packed, "tiny", read.review_ids, read.tokens.by_review, 0)
-    tables = slopes_tables(model.packed, pack, ["first", "permuted", "removed"], ["cosine_anisotropy"], IDENTITY)
-    return [table.select(cs.float()).to_numpy() for table in tables]
 
 
 def read_alone(model: LanguageModel) -> list[np.ndarray]:
@@ -335,9 +294,6 @@ STAGES = {
             ("measures.pooled:_on_host", "copy"): (1 + 2 + 2 + 2 * 4) * (BLOCKS + 2),
         },
     ),
-    "positional": Stage(
-        by_position, lambda points: {**checked(points), ("measures.positional_pass:_sums", "copy"): BLOCKS * len(IDS)}
-    ),
     "interventions": Stage(
         intervened,
         lambda points: {
@@ -386,7 +342,7 @@ STAGES = {
 
 RUNS = {name: stage.run for name, stage in STAGES.items()}
 # what a GPU alone can do; and what it writes without its own draws
-RUNS |= {"training": partial(trained, whole=True), "slopes": sloped, "writing": partial(written, temperature=0.0)}
+RUNS |= {"training": partial(trained, whole=True), "writing": partial(written, temperature=0.0)}
 
 
 @cache
@@ -435,7 +391,7 @@ def test_a_stage_runs_on_one_device(stage, name):
     check(stage, name)
 
 
-@pytest.mark.parametrize("stage", ["extraction", "store", "components", "in the pass", "positional", "interventions"])
+@pytest.mark.parametrize("stage", ["extraction", "store", "components", "in the pass", "interventions"])
 @pytest.mark.parametrize("name", ["llama", "gemma3"])
 def test_a_stage_runs_with_its_blocks_on_two_devices(stage, name):
     check(stage, name, split=True)
@@ -494,9 +450,7 @@ ON_DEVICE = {
     "plain pass": passed(record=False),
     "recorded pass": passed(record=True),
     "components": lambda model: measured(model, n_texts=1),
-    "positional": by_position,
-    # the template of another number of heads would be another file
-    "interventions": lambda model: intervened(model, [one for one in CONDITIONS if one.kind != TEMPLATE]),
+    "interventions": intervened,
 }
 
 

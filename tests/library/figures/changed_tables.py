@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from dosed import COSINE, curves, intervened_rows, steering, template
+from dosed import COSINE, curves, intervened_rows, steering
 from homogenization.consequences.schemas import OUTCOMES_OF_HARM
 from homogenization.figures.shown import names_of
 from homogenization.statistics.doses import Condition
@@ -22,15 +22,13 @@ def not_tested(table):
 
 
 def dose_tables():
-    """The tables of two models; the second has no next token, one range of blocks less and no template."""
+    """The tables of two models; the second has no next token and one range of blocks less."""
     conditions, kl = curves(EFFECTS, {"first": 0.5, "removed": 1.0, "uniform": 2.0}, N_CHANGED, 0.1)
     middle = {steering("first", 0.1, "middle"): np.full(N_CHANGED, 9.0)}
-    names = ("template", "permuted_template")
-    signed = {template(strength, name): np.full(N_CHANGED, strength) for strength in (-0.5, 0.5) for name in names}
     moved = {steering("first", 0.4): np.arange(N_CHANGED) < 3}
     rows = [
         intervened_rows(changed, kl, moved, layers, view=view, model=model)
-        for model, changed in (("alpha", conditions | middle | signed), ("beta", conditions))
+        for model, changed in (("alpha", conditions | middle), ("beta", conditions))
         for view in ("all_tokens", "without_first", "after_quarter")
         for layers in ("all", "middle", "output")
     ]
@@ -44,8 +42,8 @@ def dose_tables():
 
 
 FIRST, RANDOM, MASSIVE = (Condition("masked", key) for key in ("first", "random", "massive"))
-DROPPED, CONSTANT = Condition("clipped", "nobody", "all", 0.1), Condition("positions", "constant")
-CHANGES = {FIRST: 0.2, RANDOM: 0.01, MASSIVE: -0.3, DROPPED: -0.1, CONSTANT: 0.5}
+CONSTANT = Condition("positions", "constant")
+CHANGES = {FIRST: 0.2, RANDOM: 0.01, MASSIVE: -0.3, CONSTANT: 0.5}
 MOVED = {FIRST: np.arange(N_CHANGED) < 4, MASSIVE: np.ones(N_CHANGED, dtype=bool)}
 
 
@@ -61,7 +59,7 @@ def conditions_tables():
         for layers in ("all", "output")
     ]
     told = [
-        {"model": model, "variant": "original", **condition._asdict(), "n_reviews": N_CHANGED, "n_skipped": 0, "kl": kl}
+        {"model": model, "variant": "original", **condition._asdict(), "n_reviews": N_CHANGED, "kl": kl}
         | {"n_sink_moved": int(MOVED.get(condition, np.zeros(1)).sum())}
         for model, kl in (("alpha", 0.16), ("beta", None))
         for condition in CHANGES

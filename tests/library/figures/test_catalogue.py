@@ -70,7 +70,7 @@ def test_a_study_with_everything_draws_everything():
             {"attention_profile", "attention_heatmap", "first_token"},
         ),
         (
-            {"variants": {"original": {"rewriter": "none"}}, "positional.variants": ["original"]},
+            {"variants": {"original": {"rewriter": "none"}}},
             {"similarity", "placement", "contrast", "balance"},
         ),
         ({"models": SMALL["models"]}, {"training"}),
@@ -80,7 +80,7 @@ def test_a_study_with_everything_draws_everything():
         ({"components": None}, {"components"}),
         ({"interventions": None}, {"dose_response", "conditions", "harm"}),
         ({"interventions.steering": None}, {"dose_response"}),
-        ({"interventions.masked": [], "interventions.clipped": None}, {"conditions"}),
+        ({"interventions.masked": []}, {"conditions"}),
         ({"consequences": None}, {"harm", "probes"}),
         ({"consequences.probes": None}, {"probes"}),
     ],
@@ -115,7 +115,7 @@ def test_a_figure_of_each_metric_has_a_file_of_each():
     ids=["nothing listed", "contrasts", "metrics", "figures", "not computed"],
 )
 def test_the_metrics_that_a_study_lists_are_drawn(changes, drawn):
-    raw = {name: value for name, value in copy.deepcopy(SMALL).items() if name not in ("metrics", "positional")}
+    raw = {name: value for name, value in copy.deepcopy(SMALL).items() if name != "metrics"}
     raw |= {"interventions": None, "consequences": None}
     assert load_study(with_changes(raw, changes)).drawn_metrics == drawn
 

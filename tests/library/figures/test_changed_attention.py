@@ -1,4 +1,4 @@
-"""Figures of changed attention: doses, conditions, slopes and harm."""
+"""Figures of changed attention: doses, conditions and harm."""
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,9 @@ from library.figures.examples import drawn, figure_of, tables_of
 FIGURE = "dose_response"
 
 
-def dosed(row, column, layers=0):
-    """A dosed of a row: steering and template, twice. Rows: the first model's two ranges in one view; the second's."""
-    return drawn(FIGURE).axes[row * 4 + layers * 2 + column]
+def dosed(row):
+    """The first panel of a row. Rows: the first model's two ranges in one view; the second's."""
+    return drawn(FIGURE).axes[row * 2]
 
 
 def test_the_note_and_the_labels_say_what_is_left_out_and_what_is_a_control():
@@ -28,14 +28,14 @@ def test_lines_are_the_changes_of_the_table_against_the_damage_and_start_at_no_d
     doses = tables_of(FIGURE)["doses"].filter(model="alpha", blocks="all")
     effects = tables_of(FIGURE)["interventions"].filter(model="alpha", view="without_first", layers="all", blocks="all")
     for pattern in EFFECTS:
-        rows = effects.filter(pattern=pattern, against="untouched", part="whole").sort("strength")
-        drawn_line = line(dosed(0, 0), pattern)
+        rows = effects.filter(pattern=pattern, against="untouched").sort("strength")
+        drawn_line = line(dosed(0), pattern)
         np.testing.assert_allclose(drawn_line.get_xdata(), [0, *doses.filter(pattern=pattern).sort("strength")["kl"]])
         np.testing.assert_allclose(drawn_line.get_ydata(), [0, *rows["estimate"]])
 
 
 def test_the_damage_is_on_the_scale_of_its_root_and_the_note_says_which_doses_the_markers_are():
-    axes = dosed(0, 0)
+    axes = dosed(0)
     assert f"λ = {', '.join(f'{strength:g}' for strength in STRENGTHS)}" in texts(drawn(FIGURE))
     doses = tables_of(FIGURE)["doses"].filter(model="alpha", pattern="uniform", blocks="all").sort("strength")
     np.testing.assert_allclose(line(axes, "uniform").get_xdata(), [0, *doses["kl"]])
@@ -44,19 +44,17 @@ def test_the_damage_is_on_the_scale_of_its_root_and_the_note_says_which_doses_th
     assert axes.get_xlim()[1] >= doses["kl"].max()
 
 
-def test_a_model_without_next_token_has_its_doses_on_the_axis_and_without_a_template_no_panel():
-    np.testing.assert_allclose(line(dosed(2, 0), "first").get_xdata(), [0, *STRENGTHS])
-    assert dosed(2, 0).get_xlabel().startswith("λ")
-    assert dosed(1, 0).get_xlabel().startswith("KL")
-    assert not dosed(2, 1).axison
-    np.testing.assert_allclose(line(dosed(0, 1), "template").get_xdata(), [-0.5, 0, 0.5])
-    assert len(dosed(0, 0).collections) == 1, "controls have no bands"
+def test_a_model_without_next_token_has_its_doses_on_the_axis():
+    np.testing.assert_allclose(line(dosed(2), "first").get_xdata(), [0, *STRENGTHS])
+    assert dosed(2).get_xlabel().startswith("λ")
+    assert dosed(1).get_xlabel().startswith("KL")
+    assert len(dosed(0).collections) == 1, "controls have no bands"
 
 
 def test_each_range_of_blocks_has_a_row_in_one_view():
-    np.testing.assert_allclose(line(dosed(1, 0), "first").get_ydata(), [0, 9], atol=1e-9)
-    assert len(drawn(FIGURE).axes) == 12
-    highest = [max(np.max(curve.get_ydata()) for curve in dosed(row, 0).lines) for row in range(3)]
+    np.testing.assert_allclose(line(dosed(1), "first").get_ydata(), [0, 9], atol=1e-9)
+    assert len(drawn(FIGURE).axes) == 6
+    highest = [max(np.max(curve.get_ydata()) for curve in dosed(row).lines) for row in range(3)]
     assert [value > 1 for value in highest] == [False, True, False]
     assert "Tokens: without the first token." in texts(drawn(FIGURE))
 
@@ -95,7 +93,7 @@ def test_points_are_the_estimates_of_the_reviews_whose_sink_stayed():
     table = tables_of("conditions")["interventions"].filter(
         model="alpha", view="all_tokens", against="untouched", layers="all"
     )
-    for pattern, label in (("first", "first token masked"), ("constant", "positions constant")):
+    for pattern, label in (("first", "first token masked"), ("constant", "equal positions")):
         (row,) = table.filter(pattern=pattern).iter_rows(named=True)
         assert line(panel(0, 0), label).get_xdata()[0] == row["estimate"]
     assert table.filter(pattern="first")["n_reviews"].item() == N - 4
@@ -130,14 +128,9 @@ def test_a_model_whose_sinks_all_moved_has_means_alone():
     assert [curve.get_label() for curve in axes.lines] == ["zero", "massive tokens masked, all reviews"]
 
 
-def test_reviews_that_are_too_long_are_counted_and_rounding_is_no_damage():
-    offset = pl.when(pattern="constant")
-    changed = tables_of("conditions")["doses"].with_columns(
-        kl=offset.then(-5e-10).otherwise("kl"), n_skipped=offset.then(5).otherwise("n_skipped"), n_reviews=N - 5
-    )
-    axes = figure_of("conditions", {"doses": changed}).axes
-    lanes = [label.get_text() for label in axes[0].get_yticklabels()]
-    assert lanes[-1] == f"positions constant\n5 of {N} too long"
+def test_rounding_is_no_damage():
+    kl = pl.when(pattern="constant").then(-5e-10).otherwise("kl")
+    axes = figure_of("conditions", {"doses": tables_of("conditions")["doses"].with_columns(kl=kl)}).axes
     assert [text.get_text() for text in axes[2].texts].count("0") == 1
 
 

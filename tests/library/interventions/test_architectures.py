@@ -1,21 +1,16 @@
-"""Every kind of network: no dose is nothing, controls are controls, positions rotate, slopes are derivatives."""
+"""Every kind of network: no dose is nothing, controls are controls, positions rotate."""
 
 import numpy as np
 import pytest
 import transformers
 
-from homogenization.interventions.conditions import OFFSET, POSITIONS, SHUFFLED, STEERING, Condition
+from homogenization.interventions.conditions import CONSTANT, POSITIONS, STEERING, Condition
 from homogenization.interventions.patterns import PATTERNS
-from homogenization.interventions.readings import read
-from homogenization.interventions.recorded import in_float64, record
 from homogenization.interventions.schedule import Pack, apply
-from homogenization.interventions.slopes import slopes_of_review
 from homogenization.measures.blocks import norms_attention
-from homogenization.metrics.differentiable import DIFFERENTIABLE
-from homogenization.states.network import packed_model
 from homogenization.statistics.doses import no_control
-from plain_interventions import derivative_at_0, steered_layers, tiny_language_model
-from tiny_models import _GROUPED, _SIZE, network, random_texts
+from plain_interventions import tiny_language_model
+from tiny_models import _GROUPED, _SIZE, random_texts
 
 _EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 _MIXED = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "sliding_window": 12}
@@ -46,28 +41,9 @@ def test_controls_are_controls(name):
     for pattern in PATTERNS:
         nothing = apply(Condition(STEERING, pattern, 0.0), pack, untouched)
         assert all(np.array_equal(*layers) for layers in zip(nothing.states, untouched.states, strict=True)), pattern
-    assert moved(Condition(POSITIONS, OFFSET)) < 1e-4
-    assert moved(Condition(POSITIONS, SHUFFLED)) > 1e-2
+    assert moved(Condition(POSITIONS, CONSTANT)) > 1e-2
     removed = moved(Condition(STEERING, "removed", 0.5))
     assert removed < 1e-3 if no_control("removed", norms_attention(model)) else removed > 1e-2
     assert all(
         moved(Condition(STEERING, pattern, 0.5)) > 1e-3 for pattern in ("first", "uniform", "scattered", "permuted")
     )
-
-
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_slopes_are_derivatives(name):
-    model = in_float64(packed_model(network(ARCHITECTURES[name])))
-    ids, metrics = random_texts([N_TOKENS])[0], list(DIFFERENTIABLE)
-    recorded = record(model, ids)
-    slopes = slopes_of_review(recorded, b"r", ["first", "removed"], metrics)
-    scale = np.abs(slopes).max(axis=(0, 1)) + 1e-9
-    for number, pattern in enumerate(("first", "removed")):
-
-        def values(strength, pattern=pattern):
-            layers = steered_layers(model, ids, pattern, strength, {0, 1, 2})
-            return read(layers, recorded.massive, metrics)[-1]
-
-        # a larger step would send tokens to other experts
-        together = derivative_at_0(values, 1e-5)
-        assert np.abs((slopes[:, number].sum(axis=0) - together) / scale).max() < 1e-5, pattern

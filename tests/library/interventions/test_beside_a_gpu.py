@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fake_cuda import forget_uploads
 from homogenization.interventions import intervened
-from homogenization.interventions.conditions import CLIPPED, MASKED, STEERING, UNTOUCHED, Condition
+from homogenization.interventions.conditions import MASKED, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.passes import damage
 from homogenization.interventions.patterns import PATTERNS, Sight
 from homogenization.interventions.schedule import Pack, apply
@@ -36,8 +36,6 @@ def pack_of(name, n_blocks=3):
         *(Condition(STEERING, pattern, 0.2) for pattern in PATTERNS if pattern != "permuted"),  # drawn for each block
         Condition(MASKED, "random_1"),
         Condition(MASKED, "most_attended"),
-        Condition(CLIPPED, "others", 0.05),
-        Condition(CLIPPED, "nobody", 0.05),
     ],
     ids=lambda condition: condition.key,
 )

@@ -9,14 +9,7 @@ import torch
 
 from conftest import SHARED
 from homogenization.interventions import changes
-from homogenization.interventions.conditions import (
-    CLIPPED,
-    MASKED,
-    STEERING,
-    UNTOUCHED,
-    Condition,
-    conditions_of,
-)
+from homogenization.interventions.conditions import MASKED, STEERING, UNTOUCHED, Condition, conditions_of
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.passes import Run, damage
 from homogenization.interventions.patterns import PATTERNS
@@ -38,8 +31,7 @@ EVERY = {
     "blocks": ["all"],
     "steering": {"patterns": list(PATTERNS), "strengths": [0.2]},
     "masked": ["first", "random", "most_attended", "massive"],
-    "clipped": {"bounds": [0.05], "to": ["nobody", "others"]},
-    "positions": [],
+    "positions": None,
 }
 
 
@@ -116,11 +108,7 @@ def test_steering_on_a_trained_model():
     names = [f"r{number}" for number in range(3)]
     tokens = tokenize(model.tokenizer, names, texts, "always")
     reviews = Pack(model.with_head, "stories", names, tokens.by_review, 0)
-    conditions = [
-        Condition(UNTOUCHED),
-        *(Condition(STEERING, name, 0.1) for name in PATTERNS),
-        Condition(CLIPPED, "others", 0.1),
-    ]
+    conditions = [Condition(UNTOUCHED), *(Condition(STEERING, name, 0.1) for name in PATTERNS)]
     identity = {"model": "stories", "variant": "original"}
     table, doses = intervene(reviews, conditions, ["cosine_anisotropy", "cosine_to_first_token"], identity, 4096)
     last = table.filter(layer=5, view="all_tokens").group_by("condition", "metric").agg(pl.col("value").mean())

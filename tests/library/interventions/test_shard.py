@@ -12,8 +12,7 @@ from tqdm import tqdm
 from homogenization.interventions import intervened, shard
 from homogenization.interventions.conditions import METRICS, VIEWS, cells, conditions_of
 from homogenization.interventions.readings import massive_tokens, read
-from homogenization.interventions.schemas import ATTRIBUTION_SCHEMA, DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
-from homogenization.measures import blocks
+from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
@@ -25,9 +24,7 @@ CHOSEN = {
     "blocks": ["all", [1, 3]],
     "steering": {"patterns": ["first", "removed"], "strengths": [0.1]},
     "masked": ["massive"],
-    "clipped": None,
-    "positions": [],
-    "slopes": {"patterns": ["first"], "metrics": ["cosine_anisotropy"]},
+    "positions": None,
     "metrics": ["cosine_anisotropy", "max_explainable_variance"],
 }
 KEYS = [
@@ -47,7 +44,7 @@ def save(tmp_path):
 
 @pytest.fixture
 def job(tmp_path):
-    """Runs the script for three reviews; returns its tables metrics, doses and slopes."""
+    """Runs the script for three reviews; returns its tables metrics and doses."""
     reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": EMBEDDED[:3], "rank": [0, 1, 2]})
     write_table(reviews, tmp_path / "variant.parquet")
 
@@ -56,34 +53,29 @@ def job(tmp_path):
         if depth is not None:
             write_table(depth, tmp_path / "depth.parquet")
             inputs["depth"] = str(tmp_path / "depth.parquet")
-        outputs = {
-            name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "slopes", "attribution")
-        }
+        outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses")}
         params = {"model": {"name": "tiny", "token_budget": 2048, "max_tokens": max_tokens, **entry}}
         params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "module": "interventions.shard"}
         params |= {"conditions": [condition.fields for condition in conditions_of(chosen)]}
-        params |= {key: chosen[key] for key in ("metrics", "slopes")}
+        params |= {"metrics": chosen["metrics"]}
         run_script("read_in_conditions", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": code})
-        return [read_table(path) for path in list(outputs.values())[:3]]
+        return [read_table(path) for path in outputs.values()]
 
     return run
 
 
 def test_a_shard_has_a_row_for_all_that_is_asked(save, job, tmp_path):
-    metrics, doses, slopes = job(save())
+    metrics, doses = job(save())
     told, n_tokens = (tmp_path / "log").read_text(), tqdm.format_sizeof(doses["n_tokens"].sum())
     assert f"{n_tokens}/{n_tokens}" in told, "the log counts the tokens of every condition"
     assert doses["condition"][-1] in told
-    assert [metrics.schema, doses.schema, slopes.schema] == [
-        pl.Schema(schema) for schema in (INTERVENED_SCHEMA, DOSES_SCHEMA, SLOPES_SCHEMA)
-    ]
+    assert [metrics.schema, doses.schema] == [pl.Schema(schema) for schema in (INTERVENED_SCHEMA, DOSES_SCHEMA)]
     keys = [*KEYS, "masked:massive"]
     assert [condition.key for condition in conditions_of(CHOSEN)] == keys
     assert doses["condition"].unique(maintain_order=True).to_list() == keys
     assert len(doses) == len(keys) * 2
     assert len(metrics) == len(keys) * 2 * 4 * 2 * len(VIEWS)
     assert metrics["review_id"].unique(maintain_order=True).to_list() == ["a", "b"]
-    assert len(slopes) == 2 * 3 * len(VIEWS)
     nothing = doses.filter(pl.col("condition").is_in(["untouched", "masked:massive"]))
     assert nothing.select("kl", "moved_mass").unique().rows() == [(0.0, 0.0)], "no token of this model is massive"
     changed = doses.filter(kind="steering")
@@ -106,8 +98,7 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(save, job, monkeyp
     assert all(old.equals(new) for old, new in zip(before, job(entry), strict=True))
     assert asked == [], "all is known"
     more = CHOSEN | {"steering": {"patterns": ["first", "removed"], "strengths": [0.1, 0.2]}, "blocks": ["all"]}
-    metrics, doses, slopes = job(entry, more)
-    assert slopes.equals(before[2])
+    metrics, doses = job(entry, more)
     assert asked == [["untouched", "steering:first:0.2:all", "steering:removed:0.2:all"]]
     whole = job(save("qwen2"), more)  # other weights: nothing stays
     assert len(asked[1]) == 6
@@ -124,53 +115,8 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(save, job, monkeyp
     assert [len(keys) for keys in asked[3:]] == [6, 6], "other code, other reviews"
 
 
-def test_new_patterns_of_slopes_are_added(save, job, tmp_path):
-    entry = save()
-    _, _, before = job(entry)
-    attribution = read_table(tmp_path / "attribution.out.parquet")
-    assert attribution.schema == pl.Schema(ATTRIBUTION_SCHEMA)
-    assert len(attribution) == 2 * 3
-    at_output = before.filter(view="without_first")["slope"].to_numpy()
-    more = CHOSEN | {"slopes": {"patterns": ["removed", "uniform", "first"], "metrics": ["cosine_anisotropy"]}}
-    _, _, after = job(entry, more)
-    assert after.filter(pattern="first").equals(before)
-    assert after["pattern"].unique(maintain_order=True).to_list() == ["removed", "uniform", "first"]
-    both = read_table(tmp_path / "attribution.out.parquet")
-    assert both["pattern"].unique(maintain_order=True).to_list() == ["uniform", "first"]
-    assert both.filter(pattern="first").equals(attribution)
-    removed = after.filter(pattern="removed", view="without_first")["slope"].to_numpy()
-    np.testing.assert_allclose(attribution["at_output"], at_output - removed, rtol=1e-9)
-    assert job(entry, CHOSEN | {"slopes": None})[2].is_empty()
-    assert read_table(tmp_path / "attribution.out.parquet").is_empty()
-
-
-def test_a_model_whose_blocks_are_unknown_has_slopes_and_a_reason(save, job, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "LAYOUTS", blocks.LAYOUTS[2:])
-    _, _, slopes = job(save())
-    assert len(slopes) == 2 * 3 * len(VIEWS)
-    assert read_table(tmp_path / "attribution.out.parquet").is_empty()
-    assert (
-        "LlamaModel: what patterns deliver is not measured, since its blocks are of no known"
-        in (tmp_path / "log").read_text()
-    )
-
-
-def test_reviews_too_long_for_scaled_positions_are_skipped_and_counted(save, job):
-    entry = save(max_position_embeddings=800)
-    metrics, doses, _ = job(entry, CHOSEN | {"positions": ["scaled", "shuffled"], "slopes": None}, n_reviews=3)
-    lengths = dict(doses.filter(condition="untouched").select("review_id", "n_tokens").rows())
-    fits = {review for review, length in lengths.items() if 2 * (length - 1) < 800}
-    assert 0 < len(fits) < 3
-    scaled = doses.filter(condition="positions:scaled")
-    assert len(scaled) == 3
-    assert set(scaled.filter(pl.col("kl").is_not_null())["review_id"]) == fits
-    assert set(metrics.filter(condition="positions:scaled")["review_id"]) == fits
-    assert scaled.filter(~pl.col("review_id").is_in(list(fits)))["sink_moved"].null_count() == 3 - len(fits)
-    assert doses.filter(condition="positions:shuffled")["kl"].null_count() == 0
-
-
 def test_an_encoder_has_no_damage(save, job):
-    metrics, doses, _ = job(save("bert", head=False), CHOSEN | {"slopes": None})
+    metrics, doses = job(save("bert", head=False))
     assert doses["kl"].null_count() == doses["cross_entropy"].null_count() == len(doses)
     assert (doses.filter(kind="steering")["moved_mass"] > 0).all()
     assert metrics["value"].is_finite().all()
@@ -179,7 +125,7 @@ def test_an_encoder_has_no_damage(save, job):
 def test_the_steepest_blocks_come_from_the_depth_table(save, job):
     row = {"model": "tiny", "variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy"}
     depth = pl.DataFrame([row | {"statistic": "steepest", "estimate": 0.5, "ci_low": 1 / 3, "ci_high": 2 / 3}])
-    chosen = CHOSEN | {"blocks": ["steepest", [2]], "slopes": None}
+    chosen = CHOSEN | {"blocks": ["steepest", [2]]}
     metrics, *_ = job(save(), chosen, depth=depth)
     found = [
         metrics.filter(condition=f"steering:first:0.1:{blocks}")["value"].to_list() for blocks in ("steepest", "2")
@@ -192,8 +138,8 @@ def test_the_steepest_blocks_come_from_the_depth_table(save, job):
 @pytest.mark.parametrize(
     ("name", "head", "changed", "said"),
     [
-        ("gpt2", True, {"positions": ["offset"]}, r"positions: the model tiny \(GPT2Model\) has no rotary positions"),
-        ("bert", False, {"positions": ["constant"]}, r"\(BertModel\) has no rotary positions"),
+        ("gpt2", True, {"positions": "constant"}, r"positions: the model tiny \(GPT2Model\) has no rotary positions"),
+        ("bert", False, {"positions": "constant"}, r"\(BertModel\) has no rotary positions"),
         ("llama", True, {"blocks": [[4]]}, r"blocks: '4' names blocks that the model tiny does not have; it has 3"),
         ("llama", False, {}, r"lack 1 tensors of LlamaForCausalLM, such as lm_head.weight.*tie_word_embeddings: true"),
     ],
@@ -235,10 +181,8 @@ def test_numbers_of_states_are_those_of_the_measures():
 
 def test_a_shard_without_reviews_has_tables_without_rows(save, job):
     tables = job(save(), n_reviews=0)
-    assert [table.height for table in tables] == [0, 0, 0]
-    assert [table.schema for table in tables] == [
-        pl.Schema(s) for s in (INTERVENED_SCHEMA, DOSES_SCHEMA, SLOPES_SCHEMA)
-    ]
+    assert [table.height for table in tables] == [0, 0]
+    assert [table.schema for table in tables] == [pl.Schema(s) for s in (INTERVENED_SCHEMA, DOSES_SCHEMA)]
 
 
 @pytest.mark.parametrize("n_tokens", [1, 2])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from homogenization.measures import components, positional, positional_pass
+from homogenization.measures import components
 from homogenization.measures.reviews import class_of, measured
 from homogenization.measures.views import VIEWS
 from homogenization.models.untrained import build_random_model
@@ -28,7 +28,6 @@ MEASURES = {
     "attention": [],
     "pooled": [],
     "mauve": [20, [0, 1]],
-    "sinks": [],
 }
 
 
@@ -67,12 +66,3 @@ def test_components_of_nothing_are_an_empty_table(model):
     assert table.is_empty()
     assert dict(table.schema) == components.COMPONENT_STATES_SCHEMA
     assert "attention" in metadata["components"]
-
-
-def test_positional_sums_of_nothing_are_an_empty_table(model):
-    table, metadata = positional_pass.positional_sums(
-        Reading(model, Texts([], []), IDENTITY, 512, record_attention=True), {}
-    )
-    assert table.is_empty()
-    assert dict(table.schema) == positional.POSITIONAL_SUMS_SCHEMA
-    assert metadata["n_reviews"] == 0

@@ -32,7 +32,6 @@ PARAMS = {
     "attention": {"n_bins": 20},
     "pooled": {},
     "mauve": {"n_tokens": 60, "seeds": [0, 1], "scale": 5.0},
-    "sinks": {},
 }
 ARCHITECTURES = ("llama", "gemma2", "qwen2_sliding", "gpt2", "bert")
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from conftest import ROOT
+from homogenization.interventions.changes import seen_keys
 from homogenization.measures.attention import attention_profile, uniform_attention
 from homogenization.measures.geometry import token_geometry
-from homogenization.measures.positional import seen_keys
 from homogenization.measures.spectra import singular_values
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS

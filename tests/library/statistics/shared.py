@@ -13,7 +13,6 @@ from examples import example_table
 from homogenization.claims.evidence import Evidence
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.config.claims import Claim
-from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.statistics import depth
 from homogenization.statistics.contrasts import contrast_table
 from homogenization.statistics.resampling import Resampling
@@ -65,17 +64,6 @@ def component_rows(changes, metric="cosine_anisotropy", view="all_tokens", model
         place = {"layer": block + 1, "depth": (block + 1) / of_component.shape[1]}
         change = of_component.ravel()
         parts.append(example_table(COMPONENTS_SCHEMA, **names, **place, before=0.0, after=change, change=change))
-    return pl.concat(parts)
-
-
-def slope_rows(slopes, model="m", metric=COSINE, view="all_tokens"):
-    """Rows of jobs from (reviews, blocks) slopes by pattern, measured after the last block."""
-    parts = []
-    for pattern, values in slopes.items():
-        review, block = (index.ravel() for index in np.indices(values.shape))
-        names = {"model": model, "variant": "original", "review_id": [f"r{number:03d}" for number in review]}
-        names |= {"pattern": pattern, "view": view, "metric": metric, "layer": values.shape[1]}
-        parts.append(example_table(SLOPES_SCHEMA, **names, block=block + 1, slope=values.ravel()))
     return pl.concat(parts)
 
 

@@ -5,11 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dosed import STRENGTHS, curves, intervened_rows, steering, template
+from dosed import STRENGTHS, curves, intervened_rows, steering
 from homogenization.statistics.doses import (
-    EVEN,
-    ODD,
-    Condition,
     Curve,
     change,
     curve_of,
@@ -45,20 +42,6 @@ def curve_from(conditions, kl, pattern):
     return Curve(np.stack(changes), np.stack([np.zeros(n), *(kl[point] for point in points)]))
 
 
-def test_odd_and_even_parts_of_a_quadratic():
-    review = np.arange(1, 7) / 7
-    rows = intervened_rows(
-        {Condition("untouched"): review}
-        | {template(s): review + 0.3 * review * s - 0.2 * s**2 for s in (-0.5, -0.25, 0.25, 0.5)}
-    )
-    runs = runs_of(rows)
-    for strength in (0.25, 0.5):
-        odd, even = (change(runs, template(strength), part)[:, 0] for part in (ODD, EVEN))
-        np.testing.assert_allclose(odd, 0.3 * review * strength, atol=1e-15)
-        np.testing.assert_allclose(even, -0.2 * strength**2, atol=1e-15)
-        np.testing.assert_allclose(odd + even, change(runs, template(strength))[:, 0], atol=1e-15)
-
-
 def test_at_equal_kl_the_control_is_as_far_along_its_own_curve():
     """With a KL of d λ², the control does as much damage as λ of the pattern does at λ √(d_pattern / d_control)."""
     effects, damage = {"first": 0.7, "uniform": 0.3}, {"first": 0.4, "uniform": 1.6}
@@ -85,14 +68,6 @@ def test_a_kl_that_falls_with_the_strength_is_made_monotone():
     for own, expected in ((0.01, 0.5), (0.04, 1.0), (0.09, 4.0), (0.16, 3.0)):
         rows = intervened_rows(conditions | {pattern: np.full(4, 9.0)}, kl | {pattern: np.full(4, own)})
         assert at_equal_kl(runs_of(rows), pattern, "uniform")[0] == pytest.approx(9.0 - expected)
-
-
-def test_signed_doses_are_compared_with_controls_of_their_sign():
-    conditions = {template(s): np.full(3, s) for s in (-0.5, 0.5)}
-    conditions |= {template(s, "permuted_template"): np.full(3, s / 10) for s in (-0.5, 0.5)}
-    runs = runs_of(intervened_rows(conditions, {one: np.full(3, 0.2) for one in conditions}))
-    assert at_equal_kl(runs, template(-0.5), "permuted_template")[0] == pytest.approx(-0.45)
-    assert at_equal_kl(runs, template(0.5), "permuted_template")[0] == pytest.approx(0.45)
 
 
 def test_a_review_whose_sink_moved_has_no_value():

@@ -11,8 +11,6 @@ from scipy.signal import find_peaks
 from homogenization.statistics.blocks import ANSWERED, BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
 from homogenization.statistics.extrema import EXTREMA_SCHEMA, extrema_of, extrema_table
 from homogenization.statistics.resampling import Resampling
-from homogenization.tables.positional import POSITIONAL_SCHEMA
-from homogenization.tables.sinks import SINKS_TABLE_SCHEMA
 from library.statistics.shared import component_rows, metric_rows, words_of
 
 MEV, COSINE = "max_explainable_variance", "cosine_anisotropy"
@@ -124,29 +122,6 @@ class TestTable:
         assert table["n_reviews"].to_list() == [N - 1, N - 1]
 
 
-def positional_rows(masses):
-    """Two heads of each block, `masses` apart from their mean by .1."""
-    rows = [
-        {"model": "m", "variant": "original", "block": block, "depth": block / (LAYERS - 1), "head": head}
-        | {"positional_mass": mass + (0.1 if head == 1 else -0.1), "n_reviews": N}
-        for block, mass in enumerate(masses, start=1)
-        for head in (1, 2)
-    ]
-    return pl.DataFrame(rows, schema=POSITIONAL_SCHEMA)
-
-
-def sink_rows(first_block, last_block):
-    told = {
-        "model": "m",
-        "variant": "original",
-        "kind": "massive",
-        "n_reviews": 10,
-        "n_read": N,
-        "first_block": first_block,
-    }
-    return pl.DataFrame([told | {"last_block": last_block}], schema=SINKS_TABLE_SCHEMA)
-
-
 class TestBlocks:
     first = metric_rows(np.full((N, LAYERS), 0.5), "first_token_energy_share", "all_tokens")
 
@@ -156,18 +131,13 @@ class TestBlocks:
     def test_each_quantity_stands_by_layer(self):
         changes = {name: np.full((N, LAYERS - 1), 0.1) for name in ("attention", "attention_addition", "norm_1")}
         components = component_rows(changes, "singular_anisotropy", "without_first")
-        table = self.blocks(
-            components=components, positional=positional_rows(np.arange(LAYERS - 1.0)), sinks=sink_rows(5.0, 7.0)
-        )
+        table = self.blocks(components=components)
         assert dict(table.schema) == BLOCKS_SCHEMA
         assert table.filter(quantity="first_token_energy_share")["mean"].to_list() == [0.5] * LAYERS
         at = table.filter(quantity="attention_addition", metric=MEV, view="raw_without_first")
         assert at["mean"].to_list() == pytest.approx([0.1] * (LAYERS - 1))
         in_stream = dict(table.drop_nulls("in_stream").select("quantity", "in_stream").unique().rows())
         assert in_stream == {"attention": False, "attention_addition": True, "norm_1": False}
-        assert table.filter(quantity="positional_mass")["mean"].to_list() == pytest.approx(np.arange(LAYERS - 1.0))
-        massive = table.filter(quantity="massive_tokens").select("layer", "mean").rows()
-        assert massive == [(layer, 0.25 if 5 <= layer <= 7 else 0.0) for layer in range(LAYERS)]
 
     def test_a_norm_that_reads_the_sum_stands_in_the_stream(self):
         components = component_rows({name: np.zeros((N, 2)) for name in ("attention_addition", "norm_1", "norm_2")})
@@ -186,9 +156,7 @@ def test_the_answer_names_what_happens_there():
     attention = np.zeros((N, LAYERS - 1))
     attention[:, PEAK - 1], attention[:, PEAK] = 0.125, -0.0625
     components = component_rows({"attention_addition": attention}, "singular_anisotropy")
-    masses = np.full(LAYERS - 1, 0.25)
-    masses[PEAK - 1] = 0.5
-    blocks = blocks_table(TestBlocks.first, components, positional_rows(masses), sink_rows(PEAK, PEAK))
+    blocks = blocks_table(TestBlocks.first, components)
     extrema = table_of(raw, bare, rising)
     table = peaks_table(extrema, blocks, ["m", "other"], ANSWERED, words_of("peaks"))
     assert dict(table.schema) == PEAKS_SCHEMA
@@ -200,8 +168,7 @@ def test_the_answer_names_what_happens_there():
     for said in (
         "in this block, the output of attention adds 0.12",
         "in the next, the output of attention takes 0.062",
-        "the first token has 50 % of the energy there; in 25 % of the texts another token is massive",
-        "position alone accounts for 50 % of the attention of this block, and for 26 % in the mean block",
+        "the first token has 50 % of the energy there.",
         "the mean cosine has no peak and no trough between its ends that the texts settle",
     ):
         assert said.lower() in answer.lower()

@@ -1,22 +1,15 @@
-"""The tables `interventions` and `slopes`, from rows with known effects."""
+"""The table `interventions`, from rows with known effects."""
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
-from dosed import curves, intervened_rows, steering, template
+from dosed import curves, intervened_rows, steering
 from homogenization.statistics.doses import Condition
-from homogenization.statistics.interventions import (
-    EFFECTS_SCHEMA,
-    SLOPE_MEANS_SCHEMA,
-    effects_table,
-    slopes_table,
-    tabulate,
-)
+from homogenization.statistics.interventions import EFFECTS_SCHEMA, effects_table
 from homogenization.statistics.resampling import Resampling, mean_interval
-from library.statistics.shared import MARGIN, similarity_rows, slope_rows
-from measured import written
+from library.statistics.shared import MARGIN
 
 DRAWN = {"draws": 500, "confidence": 0.95, "seed": 0, "margin": MARGIN}
 SETTINGS = {"resampling": Resampling(**DRAWN), "min_reviews": 6}
@@ -63,22 +56,6 @@ class TestEffects:
         assert row["p_value"] == pytest.approx(flipped.pvalue, abs=0.06)
         assert row["p_max_t"] == row["p_value"]
 
-    def test_only_signed_doses_have_parts_and_these_are_compared_at_equal_strength(self):
-        conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
-        conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
-        conditions |= {template(0.25): np.full(N, 0.1), steering("first", 0.5): np.full(N, 0.1)}
-        table = effects_table(intervened_rows(conditions), **SETTINGS)
-        parts = table.filter(pl.col("part") != "whole")
-        keys = ("pattern", "strength", "against", "part", "estimate")
-        assert sorted(parts.select(keys).rows()) == [
-            ("permuted_template", 0.5, "untouched", "even", pytest.approx(0.25)),
-            ("permuted_template", 0.5, "untouched", "odd", pytest.approx(0.05)),
-            ("template", 0.5, "permuted_template", "even", pytest.approx(0.0)),
-            ("template", 0.5, "permuted_template", "odd", pytest.approx(0.15)),
-            ("template", 0.5, "untouched", "even", pytest.approx(0.25)),
-            ("template", 0.5, "untouched", "odd", pytest.approx(0.2)),
-        ]
-
     def test_reviews_whose_sink_moved_in_the_condition_or_its_control_are_left_out_and_counted(self):
         first, removed = steering("first", 0.1), steering("removed", 0.1)
         values = {first: np.r_[9.0, 9.0, np.ones(N - 2)], removed: np.zeros(N)}
@@ -124,9 +101,6 @@ class TestEffects:
         assert numbers.select(pl.all().is_nan()).to_numpy().all() == (n < 6)
         said = f"{n} reviews have a value; at least 6 are needed"
         assert table["reason"].unique().to_list() == [said if n < 6 else None]
-        slopes = slopes_table(slope_rows({"first": np.ones((n, 2))}), intervened_rows(conditions), **SETTINGS)
-        assert slopes["reason"].unique().to_list() == [said if n < 6 else None]
-        assert slopes["estimate"].is_nan().all() == (n < 6)
 
     def test_without_an_effect_one_test_in_twenty_finds_one(self):
         """500 conditions on 25 reviews whose changes are noise; half of them less a control."""
@@ -146,47 +120,3 @@ class TestEffects:
         other = intervened_rows({steering("first", 0.1): np.arange(9.0)}, model="a")
         both = effects_table(pl.concat([intervened_rows(conditions, kl), other]).reverse(), **SETTINGS)
         assert both.filter(model="m").equals(alone)
-
-
-class TestSlopes:
-    def test_blocks_add_up_and_controls_are_subtracted(self):
-        generator = np.random.default_rng(1)
-        slopes = {name: generator.standard_normal((N, 3)) for name in ("first", "removed")}
-        table = slopes_table(slope_rows(slopes), _untouched(), **SETTINGS)
-        assert table.schema == pl.Schema(SLOPE_MEANS_SCHEMA)
-        for against, values in (("untouched", slopes["first"]), ("removed", slopes["first"] - slopes["removed"])):
-            of_blocks = table.filter(pl.col("block").is_not_null(), pattern="first", against=against).sort("block")
-            assert of_blocks["estimate"].to_list() == pytest.approx(values.mean(axis=0))
-            whole = row_of(table.filter(pl.col("block").is_null()), pattern="first", against=against)
-            assert whole["estimate"] == pytest.approx(values.sum(axis=1).mean())
-            assert whole["relative_effect"] == pytest.approx(whole["estimate"] / 4)
-            assert whole["ci_low"] < whole["estimate"] < whole["ci_high"]
-        assert set(table.filter(pattern="removed")["against"]) == {"untouched"}
-
-    def test_a_norm_behind_attention_leaves_no_slope_less_that_of_removed(self):
-        slopes = slope_rows({name: np.ones((N, 2)) for name in ("first", "removed", "uniform")})
-        normed = intervened_rows({steering("first", 0.1): np.zeros(N)}, branch_norm=True)
-        table = slopes_table(slopes, normed, **SETTINGS)
-        reasons = dict(table.filter(pattern="first").select("against", pl.col("reason").is_not_null()).unique().rows())
-        assert reasons == {"untouched": False, "removed": True, "uniform": False}
-        assert table.filter(against="removed")["estimate"].is_nan().all()
-
-    def test_a_review_without_the_slope_of_a_block_has_none_of_all_blocks(self):
-        rows = slope_rows({"first": np.ones((N, 3))})
-        table = slopes_table(
-            rows.filter((pl.col("review_id") != "r003") | (pl.col("block") != 2)), _untouched(), **SETTINGS
-        )
-        counts = dict(table.select("block", "n_reviews").iter_rows())
-        assert counts == {1: N, 2: N - 1, 3: N, None: N - 1}
-
-
-def _untouched():
-    return intervened_rows({steering("first", 0.1): np.zeros(N)}, size=4.0)
-
-
-def test_the_slopes_of_all_jobs_are_read(tmp_path):
-    conditions, kl = curves({"first": 0.5, "uniform": 0.2}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
-    jobs = written(tmp_path, *(slope_rows({"first": np.ones((N, 2))}, model) for model in "mn"))
-    effects, slopes = tabulate(intervened_rows(conditions, kl), similarity_rows([]), jobs, DRAWN, 6)
-    assert effects["pattern"].unique().sort().to_list() == ["first", "uniform"]
-    assert slopes["model"].unique().sort().to_list() == ["m", "n"]

@@ -15,7 +15,7 @@ CONDITIONS = {  # key -> kind, pattern, blocks, strength, and the change of the 
     "steering:first:0.1:all": ("steering", "first", "all", 0.1, 0.1),
     "masked:random_1": ("masked", "random_1", "all", None, 0.2),
     "masked:random_2": ("masked", "random_2", "all", None, 0.4),
-    "positions:scaled": ("positions", "scaled", "all", None, -0.1),
+    "positions:constant": ("positions", "constant", "all", None, -0.1),
 }
 
 
@@ -30,16 +30,13 @@ def level(review):
     return np.array([0.0, 0.5, 0.2, 0.3, 0.4]) * (100 if review == 0 else 1) + review
 
 
-def files_of_job(folder, shard, reviews, variant="original", skipped=()):
-    """Files of a job; the condition on positions lacks the reviews in `skipped`."""
+def files_of_job(folder, shard, reviews, variant="original"):
+    """Files of a job."""
     values, doses = [], []
     for review in reviews:
         for key, (*condition, slope) in CONDITIONS.items():
             names = {"model": "m", "variant": variant, "review_id": f"r{review}", "condition": key}
             told = dict(zip(("kind", "pattern", "blocks", "strength"), condition, strict=True))
-            if key.startswith("positions") and review in skipped:
-                doses.append({**names, **told, "n_tokens": 9})
-                continue
             for layer, value in enumerate(level(review)):
                 place = {"layer": layer, "depth": layer / N_BLOCKS, "view": VIEW, "metric": METRIC}
                 values.append(names | place | {"value": value + slope * layer, "untouched": value})
@@ -55,8 +52,8 @@ def files_of_job(folder, shard, reviews, variant="original", skipped=()):
 def tables(tmp_path):
     """The tables of two shards of originals, one empty shard, and a variant of which one review is accepted."""
     jobs = [
-        files_of_job(tmp_path, "000", (0, 1), skipped=(0, 1)),
-        files_of_job(tmp_path, "001", (2,), skipped=()),
+        files_of_job(tmp_path, "000", (0, 1)),
+        files_of_job(tmp_path, "001", (2,)),
         files_of_job(tmp_path, "002", ()),
         files_of_job(tmp_path, "000", (0, 1), "front"),
     ]
@@ -86,15 +83,12 @@ def test_changes_by_layer_are_less_the_untouched_run(tables):
     assert changes["n_reviews"].to_list() == [3] * 5
     levels = originals.filter(kind="untouched").sort("layer")
     assert levels["mean"].to_list() == pytest.approx(np.mean([level(review) for review in range(3)], axis=0))
-    assert originals.filter(kind="positions")["n_reviews"].to_list() == [1] * 5
 
 
-def test_doses_count_what_is_skipped_and_whose_sink_moved(tables):
+def test_doses_count_whose_sink_moved(tables):
     _, _, table = tables
     rows = {(row["kind"], row["pattern"]): row for row in table.filter(variant="original").iter_rows(named=True)}
-    counts = ("n_reviews", "n_skipped", "n_sink_moved")
-    assert [rows["steering", "first"][name] for name in counts] == [3, 0, 1]
-    assert [rows["positions", "scaled"][name] for name in counts] == [1, 2, 0]
+    assert [rows["steering", "first"][name] for name in ("n_reviews", "n_sink_moved")] == [3, 1]
     assert rows["masked", "random"]["kl"] == pytest.approx(0.3 * 2)
     assert rows["steering", "first"]["cross_entropy"] == 2.0
     assert rows["steering", "first"]["moved_mass"] is None

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.claims.terms import AT_LAYERS, SINCE, views_of
-from homogenization.interventions.conditions import CLIPPED, KINDS, STEERING, TEMPLATE, UNTOUCHED, VIEWS
+from homogenization.interventions.conditions import KINDS, STEERING, UNTOUCHED, VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.metrics.registry import ALL_TOKENS
 from homogenization.names.consequences import OUTCOMES
@@ -87,16 +87,16 @@ class OfCondition(OverLayers):
     """View of the tokens, as interventions have them."""
     variant: Name = "original"
     """Variant whose values count."""
-    strength: float | None = Field(None, ge=-1, le=1)
-    """Share of the attention that is moved, bound of a cap, or signed strength."""
+    strength: float | None = Field(None, gt=0, le=1)
+    """Share of the attention that is moved."""
     blocks: str = "all"
     """Range of blocks, as the table names it."""
 
     @model_validator(mode="after")
     def what_has_a_dose_names_it(self) -> Self:
-        """Kinds with strengths have one other than 0."""
-        if self.kind in (STEERING, CLIPPED, TEMPLATE) and not self.strength:
-            raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
+        """Steering has a strength."""
+        if self.kind == STEERING and self.strength is None:
+            raise ValueError(f"the kind {self.kind!r} has a strength; give it")
         return self
 
 
@@ -153,9 +153,8 @@ class Consequence(OfCondition):
     """What is subtracted. Of an intervention: `untouched`, or the pattern of a control of its kind; of the untouched
     model: another text, the `edge`, `key`, `side` or `rewriting control` of `variant`, or `layers middle` (any
     name of layers), the same text there."""
-    at: Literal["strength", "kl", "cosine"] = "strength"
-    """What a condition and its control have in common: the strength, the KL, or the change of the mean cosine over all
-    layers."""
+    at: Literal["strength", "kl"] = "strength"
+    """What a condition and its control have in common: the strength, or the KL."""
 
     @model_validator(mode="after")
     def keys_fit_each_other(self) -> Self:
@@ -197,20 +196,12 @@ class Intervention(OfCondition):
     """`untouched`, or the pattern of a control of the same kind."""
     at: Literal["strength", "kl"] = "strength"
     """What the condition and its control have in common: the strength, or the KL."""
-    part: Literal["whole", "odd", "even"] = "whole"
-    """The whole change, or a part of the changes at both signs of the strength."""
 
     @model_validator(mode="after")
     def keys_fit_each_other(self) -> Self:
-        """Parts have two signs, and equal KL has a control."""
-        if self.kind in (STEERING, CLIPPED) and self.strength < 0:
-            raise ValueError(f"strength {self.strength} of the kind {self.kind!r}; allowed: above 0, at most 1")
-        if self.part != "whole" and self.kind != TEMPLATE:
-            raise ValueError(f"the part {self.part!r} needs strengths of both signs, which the kind 'template' has")
-        if self.at == "kl" and (self.minus == UNTOUCHED or self.part != "whole" or not self.strength):
-            raise ValueError(
-                "'at: kl' compares a whole change by a strength with that of a control, which 'minus' names"
-            )
+        """Equal KL has a control."""
+        if self.at == "kl" and (self.minus == UNTOUCHED or self.strength is None):
+            raise ValueError("'at: kl' compares the change by a strength with that of a control, which 'minus' names")
         return self
 
 

@@ -102,10 +102,6 @@ class Components(OfVariants):
     """Contributions of attention, feed-forward network and residual connections of each block to anisotropy."""
 
 
-class Positional(OfVariants):
-    """How much of the attention of each head follows from positions alone, and which tokens draw it."""
-
-
 class Probes(Section):
     """Logistic regressions that tell the labels of the reviews from pooled states."""
 

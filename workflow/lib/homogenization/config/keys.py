@@ -20,7 +20,6 @@ from homogenization.config.analysis import (
     Figures,
     Mauve,
     Pooled,
-    Positional,
     Sensitivity,
 )
 from homogenization.config.corpus import Corpus
@@ -86,8 +85,6 @@ class Keys(Section):
     """Peaks and troughs over depth; null: not looked for."""
     components: Components | None = None
     """Which blocks are taken apart; null: none."""
-    positional: Positional | None = None
-    """Whose attention is compared with what positions alone predict; null: none."""
     interventions: Interventions | None = None
     """What is done to the attention of models; null: nothing."""
     consequences: Consequences | None = None
@@ -174,9 +171,7 @@ depends on it."""
                 raise ValueError(f"{other!r} and {name!r} are made alike; leave one of them out, or change it")
         return variants
 
-    @field_validator(
-        "audit", "mauve", "pooled", "contrasts", "components", "positional", "interventions", "consequences", "examples"
-    )
+    @field_validator("audit", "mauve", "pooled", "contrasts", "components", "interventions", "consequences", "examples")
     @classmethod
     def names_exist(cls, chosen: Section | None, info: ValidationInfo) -> Section | None:
         """The models and variants that a section names are entries of the study."""
@@ -200,15 +195,13 @@ depends on it."""
     @field_validator("interventions")
     @classmethod
     def interventions_in_what_there_is(cls, chosen: Interventions | None, info: ValidationInfo) -> Interventions | None:
-        """Heads, rotations and templates exist, and so does the table that `steepest` reads."""
+        """Heads and rotations exist, and so does the table that `steepest` reads."""
         if chosen is not None:
             if chosen.needs_depth and "cosine_anisotropy" not in info.data.get("metrics", METRIC_NAMES):
                 raise ValueError(
                     "blocks: 'steepest' needs 'cosine_anisotropy' among the computed 'metrics'; add it there, or name "
                     "the blocks"
                 )
-            if chosen.template:
-                _check_templates(chosen, info)
             _check_networks(chosen, info, "interventions")
         return chosen
 
@@ -299,22 +292,6 @@ def _check_writer(entry: AnyKeyphrases | AnyVariant, info: ValidationInfo, where
         raise ValueError(f"{where}unit 'sentence' with the writer {name!r}: {writers[name].regex_problem}")
 
 
-def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
-    """The attention by position, from which templates are made, is computed for the same models and variants."""
-    positional = info.data.get("positional")
-    models = list(info.data.get("models", ()))
-    for key, wanted, computed in (
-        ("models", chosen.models or models, (positional and positional.models) or models),
-        ("variants", chosen.variants, positional and positional.variants),
-    ):
-        missing = wanted if positional is None else sorted(set(wanted) - set(computed))
-        if missing:
-            raise ValueError(
-                f"template: needs the section 'positional' for the {key} {missing}; add them to 'positional.{key}', or "
-                "leave 'template' out"
-            )
-
-
 def _check_networks(chosen: Interventions | Consequences, info: ValidationInfo, section: str) -> None:
     """Refuse models whose files tell that they lack a head, with which damage is measured, or rotary positions."""
     models = info.data.get("models", {}) if "results" in info.data and lies_here(info) else {}
@@ -329,7 +306,7 @@ def _check_networks(chosen: Interventions | Consequences, info: ValidationInfo, 
         if declared and declared.lacks_rotary_positions and getattr(chosen, "positions", None):
             raise ValueError(
                 f"positions: the model {name!r} ({declared.model_type}) has no rotary positions, and learned ones have "
-                "no meaning elsewhere; set 'positions: []', or name other models under 'interventions.models'"
+                "no meaning elsewhere; set 'positions: null', or name other models under 'interventions.models'"
             )
 
 

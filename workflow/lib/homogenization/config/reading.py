@@ -6,7 +6,7 @@ from typing import Any
 
 from homogenization.config.analysis import Consequences, Probes
 from homogenization.config.interventions import Interventions
-from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
+from homogenization.interventions.conditions import STEEPEST, UNTOUCHED, Condition
 from homogenization.names.variants import ORIGINAL
 
 
@@ -69,12 +69,6 @@ class Reading:
         """The table that says where homogenization is fastest, where a condition needs it."""
         needed = any(one.blocks == STEEPEST for one in self._conditions(model, variant))
         return f"{self.study.results}/tables/depth.parquet" if needed else []
-
-    def positional(self, model: str, variant: str) -> list[str]:
-        """The attention of the originals to positions, where a condition needs it: of all texts, the same template."""
-        needed = any(one.kind == TEMPLATE for one in self._conditions(model, variant))
-        folder = f"{self.study.results}/positional/{model}/{ORIGINAL}"
-        return [f"{folder}/{shard}.parquet" for shard in self.study.shards] if needed else []
 
     @property
     def intervenes(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import PrivateAttr, ValidationError
 
-from homogenization.config.analysis import Components, Consequences, Positional
+from homogenization.config.analysis import Components, Consequences
 from homogenization.config.claims import CONTROLS, former_names, load_all_claims
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
@@ -210,12 +210,7 @@ class Study(Keys):
         """The jobs whose blocks are taken apart."""
         return self._jobs_of_section(self.components)
 
-    @property
-    def positional_jobs(self) -> list[tuple[str, str, str]]:
-        """The jobs whose attention is compared with what positions alone predict."""
-        return self._jobs_of_section(self.positional)
-
-    def _jobs_of_section(self, chosen: Components | Positional | Interventions | None) -> list[tuple[str, str, str]]:
+    def _jobs_of_section(self, chosen: Components | Interventions | None) -> list[tuple[str, str, str]]:
         if chosen is None:
             return []
         models = chosen.models or list(self.models)
@@ -230,19 +225,18 @@ class Study(Keys):
     def works_of(self, model: str) -> dict[str, list[str]]:
         """The variants over which a model's jobs of a shard go, sorted, by what these jobs make.
 
-        They are states, components, attention by position, and each measure of stored states.
+        They are states, components, and each measure of stored states.
         """
-        again = {"components": self.component_jobs, "positional": self.positional_jobs}
-        works = {"states": set(self.variants)}
-        works |= {work: {variant for name, variant, _ in jobs if name == model} for work, jobs in again.items()}
+        taken_apart = {variant for name, variant, _ in self.component_jobs if name == model}
+        works = {"states": set(self.variants), "components": taken_apart}
         if self.states.keep:
             works |= {measure.name: set(measure.variants(self)) for measure in made_measures(self)}
         return {work: sorted(variants) for work, variants in works.items() if variants}
 
-    def planned_readings(self, model: str) -> dict[str, dict[str, Any]]:
-        """What the plan has to know of changed attention in a model, and of what it reads for consequences, by section.
+    def planned_readings(self, model: str) -> dict[str, list[list[Any]]]:
+        """The jobs of changed attention in a model, and of what it reads for consequences, by section.
 
-        `jobs` (variant whose tokens are counted, shard, reviews, conditions) and `backward`, passes of a review.
+        Of each job: variant whose tokens are counted, shard, reviews, conditions.
         """
         chosen = self.interventions
         changed = [
@@ -250,9 +244,9 @@ class Study(Keys):
             for name, variant, shard in self.intervention_jobs
             if name == model
         ]
-        planned = {"interventions": {"jobs": changed, "backward": chosen.backward_passes}} if changed else {}
         read = self.reading.planned_jobs(model) if self.reading else []
-        return planned | ({"consequences": {"jobs": read, "backward": 0}} if read else {})
+        planned = {"interventions": changed, "consequences": read}
+        return {section: jobs for section, jobs in planned.items() if jobs}
 
     @property
     def reading(self) -> Reading | None:
@@ -274,20 +268,6 @@ class Study(Keys):
         """Metrics whose answer to a dose is drawn; none where no condition has a dose."""
         conditions = self.interventions.conditions if self.intervention_jobs else []
         return self.interventions.metrics if any(one.kind == "steering" for one in conditions) else []
-
-    @property
-    def sloped_models(self) -> list[str]:
-        """Models of whose metrics slopes are taken, on the originals, sorted."""
-        if self.interventions is None or self.interventions.slopes is None:
-            return []
-        return sorted({model for model, variant, _ in self.intervention_jobs if variant == "original"})
-
-    @property
-    def predicted_models(self) -> list[str]:
-        """Models of which slopes and the positions of attention say what a variant should do, sorted."""
-        positional = {(model, variant) for model, variant, _ in self.positional_jobs}
-        others = {model for model, variant in positional if variant != "original" and (model, "original") in positional}
-        return sorted(set(self.sloped_models) & others)
 
     @property
     def mauve_variants(self) -> list[str]:

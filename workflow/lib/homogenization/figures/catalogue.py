@@ -197,7 +197,7 @@ _ENTRIES = (
     Figure(
         name="conditions",
         module="changed_attention",
-        title="Masked keys, clipped sinks, other positions",
+        title="Masked keys, equal positions",
         category="Causes",
         tables=("interventions.parquet", "intervened_layers.parquet", "doses.csv"),
         shows=("metric", "label", "homogenization", "models"),

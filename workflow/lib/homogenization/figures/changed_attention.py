@@ -54,28 +54,24 @@ COLUMNS = {"doses": DOSE_MEANS_SCHEMA, "harm": HARM_SCHEMA}
 _LAYERS = {"all": "mean over layers", "output": "at the output"}
 _VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}
 _SPECTRAL_VIEWS = ("all_tokens", "centred")
-_OF_LAYERS = {"steering": "{layers}", "template": "template, {layers}"}  # kind of a column of panels -> its heading
-_COLUMNS = [(layers, kind) for layers in _LAYERS for kind in _OF_LAYERS]
-_DOSES = {  # kind, and column of its doses -> label of the axis
-    ("steering", "kl"): "KL of the next token\n(nats, root scale)",
-    ("steering", "strength"): "λ, share of\nattention moved",
-    ("template", "strength"): "s, strength of\nthe template",
+_DOSES = {  # column of the doses -> label of the axis
+    "kl": "KL of the next token\n(nats, root scale)",
+    "strength": "λ, share of\nattention moved",
 }
 _PANELS_HEIGHT, _LEAST_HEIGHT = 13.0, 1.4  # inches, of all rows and of one: a page shows the figure whole
 
 
 def dose_response(tables: Tables, shown: Shown) -> Figure:
-    """`shown.metric`'s change by the dose of an intervention: against strength, and against the damage done.
+    """`shown.metric`'s change by steering, against the damage done; in a model without next tokens, against λ.
 
     Rows are models and views or, where several ranges of blocks are changed, models and ranges in one view. Columns are
-    steering against the damage (a model without next tokens: against λ) and a template against its signed strength,
-    each as a mean over layers and at the output. Lines are patterns and their controls.
+    a mean over layers, and the output. Lines are patterns and their controls.
     """
     effects = tables["interventions"].filter(
-        pl.col("kind").is_in(list(_OF_LAYERS)), pl.col("layers").is_in(list(_LAYERS)), pl.col("n_reviews") > 0
+        pl.col("kind") == "steering", pl.col("layers").is_in(list(_LAYERS)), pl.col("n_reviews") > 0
     )
     told = tables["interventions"]["metric"]
-    whole = {"metric": shown.metric, "against": "untouched", "part": "whole"}
+    whole = {"metric": shown.metric, "against": "untouched"}
     table = required(effects, shown, f"metric '{shown.metric}'", of=("model",), told=told, **whole)
     doses = tables["doses"].select("model", "variant", *CONDITION, "kl")
     table = table.filter(variant=_chosen_variant(table["variant"]))
@@ -83,18 +79,16 @@ def dose_response(tables: Tables, shown: Shown) -> Figure:
     names, rows = _rows_of_panels(table, shown, by_blocks=True)
     table = table.join(pl.DataFrame([row for row, _ in rows], names, orient="row"), on=names, how="semi")
     styles = pattern_styles(table["pattern"])
-    columns = [((layers, kind), _OF_LAYERS[kind].format(layers=_LAYERS[layers])) for layers, kind in _COLUMNS]
-    present = set(table.select("layers", "kind").iter_rows())
     panels = Panels(
-        (("layers", "kind"), [(column, heading) for column, heading in columns if column in present]),
+        ("layers", named_in(_LAYERS.items(), table["layers"])),
         (names, rows),
         height=min(2.2, max(_LEAST_HEIGHT, _PANELS_HEIGHT / len(rows))),
         share_y=True,
     )
     doses_of = {}
-    for (row, (layers, kind)), axes, of_panel in panels.parts(table):
-        dose = "kl" if kind == "steering" and of_panel["kl"].is_not_null().any() else "strength"
-        doses_of[row, (layers, kind)] = kind, dose
+    for (row, layers), axes, of_panel in panels.parts(table):
+        dose = "kl" if of_panel["kl"].is_not_null().any() else "strength"
+        doses_of[row, layers] = dose
         _draw_doses(axes, of_panel, dose, styles)
         of_row = table.filter(**dict(zip(names, row, strict=True)))
         axes.set_ylim(range_with_zero(of_row.select(ESTIMATE).to_numpy(), 0.08))
@@ -124,13 +118,12 @@ def _draw_doses(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, Li
     lines = pl.concat([nothing, tested.select(columns)])
     own = {"x": dose, "y": ESTIMATE, "hue": "pattern", "markers": lambda doses: np.flatnonzero(doses != 0).tolist()}
     draw_lines(axes, lines, styles, **own)
-    if dose == "kl" or tested["strength"].min() >= 0:
-        axes.set_xlim(0, 1.04 * tested[dose].max())
+    axes.set_xlim(0, 1.04 * tested[dose].max())
     if dose == "kl":
         _set_root_ticks(axes, tested["kl"].max())
 
 
-def _label_doses(panels: dict[tuple[str, str], Axes], doses_of: dict[tuple[str, str], tuple[str, str]]) -> None:
+def _label_doses(panels: dict[tuple[str, str], Axes], doses_of: dict[tuple[str, str], str]) -> None:
     """The dose below the last panel of a column, and where the next has another; every panel has ticks of its own."""
     for name in dict.fromkeys(column for _, column in panels):
         of_column = [key for key, axes in panels.items() if key[1] == name and axes.axison]
@@ -173,7 +166,7 @@ _ROUNDING = 1e-7  # nats
 
 
 def conditions(tables: Tables, shown: Shown) -> Figure:
-    """`shown.metric` in conditions without a dose: masked keys, clipped sinks, other positions; a lane for each.
+    """`shown.metric` in conditions without a dose: masked keys, equal positions; a lane for each.
 
     Columns are the metric's change, averaged over layers and at the output, and the damage.
     """
@@ -186,7 +179,7 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
     every = required(every, shown, wanted, of=("model",), told=told, metric=shown.metric)
     variant = _chosen_variant(every["variant"])
     effects = effects.filter(pl.col("n_reviews") > 0, pl.col("layers").is_in(list(_LAYERS)))
-    whole = {"metric": shown.metric, "against": "untouched", "part": "whole", "variant": variant}
+    whole = {"metric": shown.metric, "against": "untouched", "variant": variant}
     effects = rows_of(effects, shown, ("model",), **whole)
     every, doses = every.filter(variant=variant), rows_of(doses, shown, ("model",), variant=variant)
     doses = doses.with_columns(lane=_lane())
@@ -213,15 +206,8 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
 
 def _lane() -> pl.Expr:
     """What is done, in words."""
-    bound, pattern = pl.col("strength").round(3).cast(pl.String), pl.col("pattern")
-    to = pl.when(pattern == "others").then(pl.lit("to the others")).otherwise(pl.lit("dropped"))
-    return (
-        pl.when(pl.col("kind") == "masked")
-        .then(pattern.replace(_KEYS))
-        .when(pl.col("kind") == "clipped")
-        .then(pl.concat_str(pl.lit("sink clipped at "), bound, pl.lit(", rest "), to))
-        .otherwise(pl.concat_str(pl.lit("positions "), pattern))
-    )
+    masked = pl.col("pattern").replace(_KEYS)
+    return pl.when(pl.col("kind") == "masked").then(masked).otherwise(pl.lit("equal positions"))
 
 
 def _over_all_reviews(rows: pl.DataFrame, layers: str) -> pl.DataFrame:
@@ -275,15 +261,11 @@ def _scale(axes_of_row: list[Axes], homogenization: int) -> None:
 
 
 def _name_lanes(axes_of_row: list[Axes], doses: pl.DataFrame, lanes: list[str]) -> None:
-    """The conditions at the left of a row, with the numbers of reviews whose sink moved or that were too long."""
+    """The conditions at the left of a row, with the numbers of reviews whose sink moved."""
     names = dict.fromkeys(lanes, "")
     for row in doses.iter_rows(named=True):
-        notes = []
         if row["n_sink_moved"]:
-            notes.append(f"sink moved in {row['n_sink_moved']} of {row['n_reviews']}")
-        if row["n_skipped"]:
-            notes.append(f"{row['n_skipped']} of {row['n_reviews'] + row['n_skipped']} too long")
-        names[row["lane"]] = "; ".join(notes)
+            names[row["lane"]] = f"sink moved in {row['n_sink_moved']} of {row['n_reviews']}"
     labels = ["\n".join(filter(None, of_lane)) for of_lane in names.items()]
     for index, axes in enumerate(axes_of_row):
         axes.set_yticks(range(len(lanes)), labels if index == 0 else [])
@@ -327,7 +309,6 @@ _HARM = {
     "probe": "Δ log-loss of the probe (nats)",
 }
 _SMALLEST, _LARGEST = 4.0, 8.0  # markers of the least and the largest strength, points
-_WHOLE = ("steering", "template")  # kinds whose patterns have a line over strengths
 _RING = {"ls": "", "marker": "o", "mfc": "none", "ms": 11, "mew": 0.7}  # another token took over the sink
 
 
@@ -361,17 +342,17 @@ def harm(tables: Tables, shown: Shown) -> Figure:
 
 
 def _name_in_harm() -> pl.Expr:
-    """The pattern of steering or template; kind and pattern of another condition; blocks where they are not all."""
-    whole = pl.col("kind").is_in(_WHOLE)
-    name = pl.when(whole).then("pattern").otherwise(pl.concat_str("kind", pl.lit(" "), "pattern"))
-    some = (pl.col("kind") == "steering") & (pl.col("blocks") != "all")
+    """The pattern of steering; kind and pattern of another condition; blocks where they are not all."""
+    steered = pl.col("kind") == "steering"
+    name = pl.when(steered).then("pattern").otherwise(pl.concat_str("kind", pl.lit(" "), "pattern"))
+    some = steered & (pl.col("blocks") != "all")
     return pl.when(some).then(pl.concat_str(name, pl.lit(", blocks "), "blocks")).otherwise(name)
 
 
 def _styles_in_harm(table: pl.DataFrame) -> dict[str, LineStyle]:
     """The style of each name: of steering that of its pattern in every figure; a placebo is grey and open."""
     known = {name: (kind, placebo) for name, kind, placebo in table.select("name", "kind", "placebo").unique().rows()}
-    styles = pattern_styles(name for name, (kind, _) in known.items() if kind in _WHOLE)
+    styles = pattern_styles(name for name, (kind, _) in known.items() if kind == "steering")
     others = zip(sorted(known.keys() - styles), cycle(OTHER_CONDITIONS), strict=False)
     styles |= {name: style._replace(label=name.replace("_", " ")) for name, style in others}
     placebos = zip((name for name in styles if known[name][1]), cycle(PLACEBO_MARKERS), strict=False)
@@ -381,9 +362,9 @@ def _styles_in_harm(table: pl.DataFrame) -> dict[str, LineStyle]:
 
 def _marker_sizes(strengths: pl.Series) -> dict[float, float]:
     """Size in points of the marker of each strength; infinity stands for a condition without one."""
-    ordered = strengths.drop_nulls().abs().unique().sort().to_list()
+    ordered = strengths.drop_nulls().unique().sort().to_list()
     sizes = dict(zip(ordered, np.linspace(_SMALLEST, _LARGEST, len(ordered)), strict=True))
-    return sizes | {-strength: size for strength, size in sizes.items()} | {np.inf: (_SMALLEST + _LARGEST) / 2}
+    return sizes | {np.inf: (_SMALLEST + _LARGEST) / 2}
 
 
 def _draw_harm(
@@ -403,10 +384,8 @@ def _draw_harm(
         x, y = (rows[column].to_numpy() for column in columns)
         reach = dict(zip(("xerr", "yerr"), (_reach(rows, column) for column in columns), strict=True))
         axes.errorbar(x, y, **reach, fmt="none", ecolor=style.colour, elinewidth=FINE, alpha=0.7)
-        if rows["kind"].is_in(_WHOLE).all():
-            doses = np.array([0.0, *rows["strength"]])
-            path = np.array([[0.0, *x], [0.0, *y]])[:, np.argsort(doses)]
-            axes.plot(*path, color=style.colour, ls=style.dashes, lw=HAIR, alpha=0.6)
+        if (rows["kind"] == "steering").all():
+            axes.plot([0.0, *x], [0.0, *y], color=style.colour, ls=style.dashes, lw=HAIR, alpha=0.6)
         look = {"ls": "", "marker": style.marker, "color": style.colour, "label": name} | (
             OPEN if style.control else {}
         )

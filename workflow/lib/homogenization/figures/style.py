@@ -78,7 +78,6 @@ _PLACES = {  # patterns with a style of their own -> their labels
     "ends": "first and last token",
     "recency": "recent tokens",
     "self": "itself",
-    "template": "by position (template)",
 }
 _PATTERNS = (
     (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY),
@@ -90,7 +89,6 @@ _CONTROLS = {
     "uniform": LineStyle(CONTROL, "-", "+", True, "all tokens alike"),
     "scattered": LineStyle(CONTROL, (0, (1, 1.5)), "1", True, "a scattered token"),
     "permuted": LineStyle(EDGE, (0, (6, 2, 1, 2)), "2", True, "permuted"),
-    "permuted_template": LineStyle(CONTROL, (0, (4, 2)), "x", True, "template, permuted"),
 }
 ADDED = {  # what a block adds
     "attention_addition": LineStyle(BLUE, label="attention added"),
@@ -102,8 +100,6 @@ ADDED = {  # what a block adds
 SHARE_STYLES = {
     "first_token_energy_share": LineStyle(BROWN, label="first token's share of the energy"),
     "first_token_attention_share": LineStyle(PURPLE, DASHED, label="first token's share of the attention"),
-    "positional_mass": LineStyle(GREEN, DASH_DOTTED, label="attention that follows from position"),
-    "massive_tokens": LineStyle(EDGE, DOTTED, label="reviews with another massive token"),
 }
 EXTREMA = {
     "peak": LineStyle(VERMILION, "", "^", label="peak"),
@@ -111,8 +107,7 @@ EXTREMA = {
 }
 CONDITIONS = {
     "masked": LineStyle(BLUE, "-", "o", label="key masked"),
-    "clipped": LineStyle(VERMILION, "-", "o", label="sink clipped"),
-    "positions": LineStyle(GREEN, "-", "o", label="other positions"),
+    "positions": LineStyle(GREEN, "-", "o", label="equal positions"),
 }
 OTHER_CONDITIONS = tuple(map(LineStyle, (BROWN, YELLOW, SILVER, SKY, PINK), "-----", "*Xh<>"))
 PLACEBO_MARKERS = ("s", "D", "^", "v", "o", "P")

@@ -4,23 +4,31 @@ All of them keep what a model does not see unseen: no mass above the diagonal of
 none in another review.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 
-from homogenization.interventions.conditions import OTHERS
 from homogenization.interventions.patterns import PATTERNS, Sight
-from homogenization.measures.positional import seen_keys
 from homogenization.states.attention import AttentionMap, Through
 
-# (index of the block, tokens, window) -> a review's template (heads, n, n), rows sum to 1 over what a query sees
-Templates = Callable[[int, int, int | None], np.ndarray]
-
 _PLACES = 128  # chunks of queries in a pass; more are made anew in each block
-_LEAST = 1e-6  # of a template, so that dividing by it stays finite
+
+
+def seen_keys(queries: np.ndarray, keys: np.ndarray, causal: bool, window: int | None) -> np.ndarray:
+    """(queries, keys) bool: whether a query sees a key.
+
+    Args:
+        queries: positions of queries in their review, from 0.
+        keys: positions of keys.
+        causal: whether a query sees only its own key and earlier ones.
+        window: distance from which a query no longer sees a key; None for no limit.
+    """
+    distance = queries[:, None] - keys
+    seen = distance >= 0 if causal else np.ones(distance.shape, dtype=bool)
+    return seen if window is None else seen & (np.abs(distance) < window)
 
 
 def sight(attention: AttentionMap, draw: bytes) -> Sight:
@@ -85,58 +93,5 @@ def masked(places: Sequence[Collection[int]]) -> Through:
         total = open_.sum(dim=-1, keepdim=True)
         renormalised = torch.where(touched, open_ / torch.where(total > 0, total, 1.0), open_)
         return torch.where(total > 0, renormalised, view.onto(view.queries))
-
-    return change
-
-
-def clipped(bound: float, to: str, sinks: Sequence[int]) -> Through:
-    """The mass on the sink, cut to a bound in every row but the sink's own.
-
-    Args:
-        bound: most mass on the sink.
-        to: what becomes of the rest: `nobody` (rows sum to less than 1) or `others` (the other keys, in proportion; a
-            query whose other weights are all 0 reads itself).
-        sinks: for each review of the pack, the place of its sink.
-    """
-
-    def change(attention: AttentionMap) -> torch.Tensor:
-        sink = sinks[attention.review]
-        view = sight(attention, b"")
-        column = sink - attention.first_key
-        if not 0 <= column < len(view.keys):
-            return attention.weights
-        mass = attention.weights[..., column]
-        cut = (mass - bound).clamp(min=0) * view.once(f"not {sink}", lambda: view.tensor(view.queries != sink))
-        after = attention.weights.clone()
-        after[..., column] = 0
-        if to == OTHERS:
-            # their own sum: the row's less the sink's mass is no number where the sink has nearly all of it
-            total = after.sum(dim=-1, keepdim=True)
-            shares = torch.where(total > 0, after / torch.where(total > 0, total, 1.0), view.onto(view.queries))
-            after = after + cut[..., None] * shares
-        after[..., column] = torch.where(cut > 0, mass.clamp(max=bound), mass)
-        return after
-
-    return change
-
-
-def template(strength: float, templates: Sequence[Templates], draws: Sequence[bytes] | None = None) -> Through:
-    """A' in proportion to A T^s, T the attention that position predicts: s = -1 divides it out, s > 0 amplifies it.
-
-    Args:
-        strength: s, of either sign.
-        templates: for each review of the pack, T.
-        draws: for each review, the name of its draws: the template of each query is permuted over what it sees, a
-            placebo. None for the template as it is.
-    """
-
-    def change(attention: AttentionMap) -> torch.Tensor:
-        view = sight(attention, draws[attention.review] if draws else b"")
-        whole = templates[attention.review](attention.block, attention.n_tokens, attention.window)
-        rows = view.tensor(whole[:, view.queries[0] : view.queries[-1] + 1, view.keys[0] : view.keys[-1] + 1])
-        if draws:
-            rows = view.permuted(rows, "template")
-        changed = attention.weights * rows.clamp(min=_LEAST) ** strength
-        return changed / changed.sum(dim=-1, keepdim=True)
 
     return change

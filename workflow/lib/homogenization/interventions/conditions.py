@@ -11,8 +11,7 @@ from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.run.errors import HomogenizationError
 
-KINDS = ("untouched", "steering", "masked", "clipped", "template", "positions")
-UNTOUCHED, STEERING, MASKED, CLIPPED, TEMPLATE, POSITIONS = KINDS
+UNTOUCHED, STEERING, MASKED, POSITIONS = KINDS = ("untouched", "steering", "masked", "positions")
 
 ALL_BLOCKS, STEEPEST = "all", "steepest"
 # by the depth of a block's middle, upper end excluded
@@ -21,10 +20,7 @@ BLOCK_NAMES = (*RANGES, STEEPEST)
 
 KEYS_MASKED = ("first", "random", "most_attended", "massive")
 RANDOM_DRAWS = 3
-NOBODY, OTHERS = "nobody", "others"
-TO = (NOBODY, OTHERS)
-TEMPLATES = ("template", "permuted_template")
-OFFSET, CONSTANT, SCALED, SHUFFLED = POSITION_NAMES = ("offset", "constant", "scaled", "shuffled")
+CONSTANT = "constant"  # all position ids are equal
 
 CENTRED, AFTER_QUARTER = "centred", "after_quarter"
 VIEWS = (ALL_TOKENS, WITHOUT_FIRST, CENTRED, AFTER_QUARTER)
@@ -38,8 +34,8 @@ class Condition:
 
     Attributes:
         kind: one of `KINDS`.
-        pattern: P of steering, the masked key, who gets the sink's mass, the template or the positions.
-        strength: λ of steering, the bound of a clipped sink, s of a template; None for the other kinds.
+        pattern: P of steering, the masked key, or the positions.
+        strength: λ of steering; None for the other kinds.
         blocks: blocks of steering: a name of `BLOCK_NAMES`, or numbers with commas, from 1; other kinds change all.
     """
 
@@ -74,11 +70,7 @@ def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     for place in section["masked"]:
         draws = [f"random_{draw}" for draw in range(1, RANDOM_DRAWS + 1)] if place == "random" else [place]
         conditions += [Condition(MASKED, name) for name in draws]
-    clipped = section.get("clipped") or {"bounds": [], "to": []}
-    conditions += [Condition(CLIPPED, to, bound) for bound in clipped["bounds"] for to in clipped["to"]]
-    template = section.get("template") or {"strengths": []}
-    conditions += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
-    return conditions + [Condition(POSITIONS, name) for name in section["positions"]]
+    return conditions + ([Condition(POSITIONS, section["positions"])] if section["positions"] else [])
 
 
 def blocks_of(name: str, n_blocks: int, model: str, steepest: tuple[float, float] | None = None) -> frozenset[int]:

@@ -14,9 +14,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from homogenization.interventions.conditions import (
-    CLIPPED,
     MASKED,
-    OTHERS,
     POSITIONS,
     STEERING,
     UNTOUCHED,
@@ -26,7 +24,7 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.passes import OnHost, Run, damage, sink_moved
 from homogenization.interventions.readings import read
-from homogenization.interventions.schedule import Pack, apply, fits, refuse_other_positions
+from homogenization.interventions.schedule import Pack, apply, refuse_other_positions
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, crossed
 from homogenization.measures.blocks import norms_attention
 from homogenization.measures.reviews import Inline, with_origin
@@ -72,8 +70,7 @@ def intervene(
             review in it.
 
     Returns:
-        Metrics by layer (`INTERVENED_SCHEMA`) and doses (`DOSES_SCHEMA`), by condition and review. A review that is too
-        long for a condition has no metrics there, and a dose of nulls.
+        Metrics by layer (`INTERVENED_SCHEMA`) and doses (`DOSES_SCHEMA`), by condition and review.
 
     Raises:
         HomogenizationError: states that are not finite, a review that does not fit into memory, or what
@@ -95,27 +92,21 @@ def intervene(
             return read(untouched.states_of(review), massive, metrics)
 
         def run_condition(number: int, condition: Condition) -> list[Future]:
-            fitting = [review for review in range(len(indices)) if fits(condition, pack, review)]
-            if not fitting:
-                return []
-            whole = len(fitting) == len(indices)
-            part = pack if whole else pack.part(fitting)
-            before = untouched if whole else part.through()
-            after = before if condition.kind == UNTOUCHED else apply(condition, part, before)
-            damages = damage(before, after, part.token_ids)
+            after = untouched if condition.kind == UNTOUCHED else apply(condition, pack, untouched)
+            damages = damage(untouched, after, pack.token_ids)
 
-            def measure(place: int, review: int) -> None:
-                _refuse_overflow(after, place, condition, part.names[place], identity)
-                massive = (before.massive_of(place) | after.massive_of(place)) - {0}
+            def measure(review: int) -> None:
+                _refuse_overflow(after, review, condition, pack.names[review], identity)
+                massive = (untouched.massive_of(review) | after.massive_of(review)) - {0}
                 own = read_untouched(review, massive)
                 at = number, indices[review]
                 untouched_values[at] = own
-                values[at] = own if after is before else read(after.states_of(place), massive, metrics)
-                doses[at] = _dose(condition, before, after, place, damages)
+                values[at] = own if after is untouched else read(after.states_of(review), massive, metrics)
+                doses[at] = _dose(condition, untouched, after, review, damages)
                 if further is not None:
-                    further(condition.key, part.names[place], after, place)
+                    further(condition.key, pack.names[review], after, review)
 
-            return [beside.submit(measure, place, review) for place, review in enumerate(fitting)]
+            return [beside.submit(measure, review) for review in range(len(indices))]
 
         for number, condition in enumerate(conditions):
             pending.append(run_condition(number, condition))
@@ -139,8 +130,6 @@ def intervene(
         {"layer": range(shape[2])},
         {"view": views, "metric": measured},
     ).with_columns(value=values.ravel(), untouched=untouched_values.ravel())
-    done = np.array([place in doses for place in np.ndindex(shape[:2])], dtype=bool)
-    table = table.filter(np.repeat(done, shape[2] * shape[3]))
     table = with_origin(table, identity, reviews.model.n_blocks).select(*INTERVENED_SCHEMA)
     return table, _doses_table(doses, conditions, reviews, identity)
 
@@ -173,19 +162,10 @@ def _dose(condition: Condition, before: Run, after: Run, review: int, damages: O
         "kl": kl,
         "cross_entropy": cross_entropy,
         "moved_mass": None if condition.kind == POSITIONS else moved,
-        "masked_mass": masked_mass(condition, moved),
+        "masked_mass": moved if condition.kind == MASKED else None,
         "n_massive": len(after.massive_of(review)),
         "sink_moved": sink_moved(before.received[review], after.received[review]),
     }
-
-
-def masked_mass(condition: Condition, moved: float) -> float | None:
-    """The mass that is taken from keys: of rows that keep their sum, what moves; of rows that lose it, twice the TV."""
-    if condition.kind == MASKED:
-        return moved
-    if condition.kind == CLIPPED:
-        return moved if condition.pattern == OTHERS else 2 * moved
-    return None
 
 
 def _doses_table(
@@ -194,11 +174,11 @@ def _doses_table(
     reviews: Pack,
     identity: Mapping[str, str],
 ) -> pl.DataFrame:
-    """The table of `doses`, by number of the condition and of the review; nulls for what was skipped."""
+    """The table of `doses`, by number of the condition and of the review."""
     of_all = {"model": identity["model"], "variant": identity["variant"], "branch_norm": norms_attention(reviews.model)}
     texts = {"review_id": reviews.names, "n_tokens": reviews.lengths}
     rows = [
-        {**of_all, "condition": condition.key, **asdict(condition), **text, **doses.get((number, review), {})}
+        {**of_all, "condition": condition.key, **asdict(condition), **text, **doses[number, review]}
         for number, condition in enumerate(conditions)
         for review, text in enumerate(pl.DataFrame(texts).iter_rows(named=True))
     ]

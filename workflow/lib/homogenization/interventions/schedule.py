@@ -9,37 +9,13 @@ import numpy as np
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.interventions import changes
-from homogenization.interventions.conditions import (
-    CLIPPED,
-    CONSTANT,
-    MASKED,
-    OFFSET,
-    POSITIONS,
-    SCALED,
-    SHUFFLED,
-    STEERING,
-    TEMPLATE,
-    TEMPLATES,
-    UNTOUCHED,
-    Condition,
-    blocks_of,
-)
+from homogenization.interventions.conditions import MASKED, STEERING, UNTOUCHED, Condition, blocks_of
 from homogenization.interventions.passes import Run, run
 from homogenization.interventions.patterns import drawn_place
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import PackedModel
 
 MASSIVE_ROUNDS = 8  # times that massive tokens are masked, each time with those that grew massive since
-
-# (tokens of a review, the name of its draws) -> its positions, int64 (tokens,)
-POSITION_IDS: dict[str, Callable[[int, bytes], np.ndarray]] = {
-    OFFSET: lambda n_tokens, draw: np.arange(n_tokens) + 64,
-    CONSTANT: lambda n_tokens, draw: np.zeros(n_tokens, dtype=np.int64),
-    SCALED: lambda n_tokens, draw: np.arange(n_tokens) * 2,
-    SHUFFLED: lambda n_tokens, draw: np.random.default_rng(
-        int.from_bytes(seeded_hash(0, draw.hex(), SHUFFLED))
-    ).permutation(n_tokens),
-}
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +30,6 @@ class Pack:
         names: names of the reviews.
         texts: token ids of each review.
         seed: seed of all draws.
-        templates: for each review, the attention that position predicts; None where no condition asks for it.
         steepest: depths between which the model's homogenization is fastest; None where no condition asks for it.
     """
 
@@ -63,7 +38,6 @@ class Pack:
     names: Sequence[str]
     texts: Sequence[np.ndarray]
     seed: int
-    templates: Sequence[changes.Templates] | None = None
     steepest: tuple[float, float] | None = None
 
     @property
@@ -88,10 +62,8 @@ class Pack:
 
     def part(self, reviews: Sequence[int]) -> "Pack":
         """Some of its reviews."""
-        names, texts, templates = (
-            values and [values[review] for review in reviews] for values in (self.names, self.texts, self.templates)
-        )
-        return replace(self, names=names, texts=texts, templates=templates)
+        names, texts = ([values[review] for review in reviews] for values in (self.names, self.texts))
+        return replace(self, names=names, texts=texts)
 
 
 def apply(condition: Condition, pack: Pack, untouched: Run) -> Run:
@@ -99,7 +71,7 @@ def apply(condition: Condition, pack: Pack, untouched: Run) -> Run:
 
     Args:
         condition: what is done.
-        pack: the reviews; for positions, none that `fits` refuses.
+        pack: the reviews.
         untouched: the run of the same reviews in which nothing is done.
     """
     if condition.kind == UNTOUCHED:
@@ -109,22 +81,7 @@ def apply(condition: Condition, pack: Pack, untouched: Run) -> Run:
         return pack.through(changes.steering(condition.pattern, condition.strength, pack.draws), blocks)
     if condition.kind == MASKED:
         return _masked(condition.pattern, pack, untouched)
-    if condition.kind == CLIPPED:
-        sinks = [int(received.argmax()) for received in untouched.received]
-        return pack.through(changes.clipped(condition.strength, condition.pattern, sinks), reads_after=True)
-    if condition.kind == TEMPLATE:
-        draws = pack.draws if condition.pattern == TEMPLATES[1] else None
-        return pack.through(changes.template(condition.strength, pack.templates, draws))
-    ids = [POSITION_IDS[condition.pattern](*of_review) for of_review in zip(pack.lengths, pack.draws, strict=True)]
-    return pack.through(positions=np.concatenate(ids))
-
-
-def fits(condition: Condition, pack: Pack, review: int) -> bool:
-    """Whether a review of the pack can be run in a condition: its positions lie within the model's context."""
-    if condition.kind != POSITIONS:
-        return True
-    ids = POSITION_IDS[condition.pattern](pack.lengths[review], pack.draws[review])
-    return int(ids.max()) < pack.model.network.config.get_text_config().max_position_embeddings
+    return pack.through(positions=np.zeros(len(pack.token_ids), dtype=np.int64))
 
 
 def _masked(which: str, pack: Pack, untouched: Run) -> Run:
@@ -166,5 +123,5 @@ def refuse_other_positions(model: PackedModel, name: str) -> None:
     if not any("rotary" in type(module).__name__.lower() for module in model.network.modules()):
         raise HomogenizationError(
             f"interventions.positions: the model {name} ({model.architecture}) has no rotary positions; positions that "
-            "are learned have no meaning elsewhere. Set 'positions: []', or name the models under interventions.models."
+            "are learned have no meaning elsewhere. Set 'positions: null', or name models under interventions.models."
         )

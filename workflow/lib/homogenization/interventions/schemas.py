@@ -1,4 +1,4 @@
-"""The columns of runs whose attention was changed: metrics, doses, and slopes at a dose of 0."""
+"""The columns of runs whose attention was changed: metrics and doses."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -23,7 +23,7 @@ INTERVENED_SCHEMA = {
     #: the metric of the untouched run over the same tokens: `without_first` leaves out what is massive in either run
     "untouched": pl.Float64,
 }
-#: A row for each condition and review. A review that is too long for a condition has nulls from `kl` on.
+#: A row for each review.
 DOSES_SCHEMA = {
     **REVIEW_COLUMNS,
     **condition_columns("condition", "kind", "pattern", "blocks", "strength"),
@@ -31,35 +31,9 @@ DOSES_SCHEMA = {
     **condition_columns("kl", "cross_entropy"),
     #: total variation of the weights before and after, mean over changed blocks, heads and queries; null for positions
     "moved_mass": pl.Float64,
-    "masked_mass": pl.Float64,  #: mass that masked or clipped keys lose; null for other kinds
+    "masked_mass": pl.Float64,  #: mass that masked keys lose; null for other kinds
     "n_massive": pl.Int32,  #: massive tokens of the run
     **condition_columns("sink_moved", "branch_norm"),
-}
-#: A row for each review, block, pattern, metric and view; none without `interventions.slopes`.
-SLOPES_SCHEMA = {
-    **REVIEW_COLUMNS,
-    "block": pl.Int32,  #: the block that is steered, from 1
-    **condition_columns("pattern"),
-    "layer": pl.Int32,  #: where the metric is taken: after the last block
-    **condition_columns("view"),
-    **columns("metric"),
-    "slope": pl.Float64,  #: derivative of the metric by λ at λ = 0
-}
-# what a pattern delivers in a block, to the tokens without the first and massive ones; what the numbers are is told in
-# `homogenization.interventions.attribution.attribution_of_review`
-ATTRIBUTION_NUMBERS = ("cosine", "length", "predicted", "after_block", "at_output")
-#: A row for each review, block and pattern of slopes but `removed`; none where the blocks of the model are of no known
-#: layout.
-ATTRIBUTION_SCHEMA = {
-    **REVIEW_COLUMNS,
-    **columns("block"),
-    **condition_columns("pattern"),
-    **condition_columns("branch_norm"),
-    #: `cosine`: mean cosine of the delivered rows with the mean direction of the tokens; `length`: length of a
-    #: delivered row over that of its token, mean over tokens; `predicted`: first-order change of the mean cosine where
-    #: the rows are added; `after_block`, `at_output`: slope of cosine anisotropy minus that of `removed`, right after
-    #: the block, and after the last block
-    **dict.fromkeys(ATTRIBUTION_NUMBERS, pl.Float64),
 }
 
 

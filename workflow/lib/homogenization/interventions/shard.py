@@ -2,22 +2,18 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from homogenization.interventions.cache import update_tables
-from homogenization.interventions.changes import Templates
-from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
+from homogenization.interventions.conditions import STEEPEST, UNTOUCHED, Condition
 from homogenization.interventions.intervened import check_conditions, intervene
 from homogenization.interventions.passes import Run
 from homogenization.interventions.schedule import Pack
-from homogenization.interventions.schemas import ATTRIBUTION_SCHEMA, SLOPES_SCHEMA
-from homogenization.interventions.slopes import slopes_tables
-from homogenization.measures.positional import PositionalSums, template_of
 from homogenization.run.made_by import cache_key
-from homogenization.run.parquet import read_table, read_tables
+from homogenization.run.parquet import read_table
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import windows, with_originals
 from homogenization.states.model import LanguageModel
@@ -46,30 +42,6 @@ def steepest_depths(depth: pl.DataFrame, model: str) -> tuple[float, float] | No
     """
     steepest = depth.filter(model=model, **DEPTH_CELL).filter(pl.col("estimate").is_finite())
     return steepest.select("ci_low", "ci_high").row(0) if len(steepest) else None
-
-
-def templates_of_reviews(sums: pl.DataFrame, ranks: Sequence[int]) -> list[Templates]:
-    """The attention that position alone predicts of each review, from the half of the sample that does not hold it.
-
-    Args:
-        sums: rows of `POSITIONAL_SUMS_SCHEMA` of one model and variant, of all shards.
-        ranks: rank of each review in the sample: even ranks are one half, odd ranks the other.
-
-    Returns:
-        For each review, T (heads, n, n) by index of the block from 0, number of tokens and window.
-
-    Raises:
-        HomogenizationError: when a template is asked for and the other half has no reviews.
-    """
-    of_all = PositionalSums.of_table(sums)
-
-    def templates(half: int) -> Templates:
-        # chunks of the queries of a review follow one another in a block
-        return lru_cache(maxsize=1)(
-            lambda block, n_tokens, window: template_of(of_all, block + 1, n_tokens, half, window)
-        )
-
-    return [templates(1 - rank % 2) for rank in ranks]
 
 
 @dataclass(frozen=True)
@@ -111,8 +83,7 @@ def job_of_shard(
 
     Args:
         model: language model, with its head, or encoder.
-        inputs: files: `depth`, the table, where a condition needs it, and `positional`, the attention to positions in
-            the originals, of all shards of this model, where a condition needs it.
+        inputs: files: `depth`, the table, where a condition needs it.
         params: parameters of the rule: `model`, the entry; `shard`; `conditions`, the fields of each, the untouched
             model first; `metrics` of the tokens, or none; `seed` of all draws; `code`, a hash.
         reviews: columns review_id, text, original and rank.
@@ -127,13 +98,7 @@ def job_of_shard(
     texts = [reviews[column].to_list() for column in ("review_id", "text", "original")]
     read = windows(model, *texts)
     steepest = steepest_depths(read_table(inputs.depth), name) if inputs.get("depth") else None
-    templates, positional_sums = None, None
-    if inputs.get("positional"):
-        positional = read_tables(inputs.positional)
-        ranks = dict(reviews.select("review_id", "rank").iter_rows())
-        templates = templates_of_reviews(positional, [ranks[review] for review in read.review_ids])
-        positional_sums = positional.write_csv()
-    whole = Pack(model.with_head, name, read.review_ids, read.tokens.by_review, seed, templates, steepest)
+    whole = Pack(model.with_head, name, read.review_ids, read.tokens.by_review, seed, steepest)
     check_conditions(conditions, whole)
     states = {**model.provenance, **identity}
     dependencies = {"code": params.code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": states}
@@ -142,7 +107,6 @@ def job_of_shard(
             **dependencies,
             metrics=params.metrics,
             steepest=steepest if condition.blocks == STEEPEST else None,
-            templates=positional_sums if condition.kind == TEMPLATE else None,
         )
         for condition in conditions
     }
@@ -173,16 +137,15 @@ def run_new(
 
 
 def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
-    """Write the tables of a shard: metrics, doses, slopes, and what patterns deliver.
+    """Write the tables of a shard: metrics and doses.
 
     Rows of an earlier run stay, condition by condition, where weights, texts, code and all else are the same.
 
     Args:
         model: language model, with its head, or encoder.
         inputs: files: `variant`, `original`, and what `job_of_shard` reads.
-        params: parameters of the rule: `variant`; `n_reviews`, by rank; `slopes`, their `patterns` and `metrics`, or
-            None; and what `job_of_shard` reads.
-        paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`, `attribution`.
+        params: parameters of the rule: `variant`; `n_reviews`, by rank; and what `job_of_shard` reads.
+        paths: files to write, which may hold earlier rows: `metrics`, `doses`.
 
     Raises:
         HomogenizationError: conditions that the model can't be run in, an architecture that can't be honoured, states
@@ -190,20 +153,4 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     """
     reviews = first_reviews(read_table(inputs.variant), read_table(inputs.original), params.n_reviews)
     job = job_of_shard(model, inputs, params, reviews, params.variant)
-    by_condition = {name: paths[name] for name in ("metrics", "doses")}
-    slopes = params.slopes or {"patterns": [], "metrics": []}
-    cache_keys = dict.fromkeys(slopes["patterns"], cache_key(**job.dependencies, metrics=slopes["metrics"]))
-    by_pattern = {name: paths[name] for name in ("slopes", "attribution")}
-    update_tables(by_condition, job.cache_keys, "condition", partial(run_new, model, job), job.metadata)
-    update_tables(by_pattern, cache_keys, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
-
-
-def _new_slopes(
-    model: LanguageModel, job: Job, slopes: Mapping[str, Sequence[str]], known: Collection[str]
-) -> dict[str, pl.DataFrame]:
-    """The tables `slopes` and `attribution` of the patterns that are not `known`; it leaves the network in float64."""
-    new = [pattern for pattern in slopes["patterns"] if pattern not in known]
-    if not new or not len(job.reviews.names):
-        return {"slopes": pl.DataFrame(schema=SLOPES_SCHEMA), "attribution": pl.DataFrame(schema=ATTRIBUTION_SCHEMA)}
-    tables = slopes_tables(model.packed, job.reviews, new, slopes["metrics"], job.identity)
-    return dict(zip(("slopes", "attribution"), tables, strict=True))
+    update_tables(paths, job.cache_keys, "condition", partial(run_new, model, job), job.metadata)

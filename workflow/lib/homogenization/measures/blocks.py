@@ -54,18 +54,6 @@ class Layout:
         settings = {name: getattr(block, name, None) for name in self.settings}
         return children == self.modules and settings == dict(self.settings)
 
-    @property
-    def norm_behind_attention(self) -> str | None:
-        """Path of the norm that what attention puts out passes before it is added to the stream; None without one."""
-        return self.points["ln1_post_out"][0] if "ln1_post_out" in self.points else None
-
-    @property
-    def reached_by_attention(self) -> str:
-        """The first point of the stream that holds what attention adds, after a norm that follows the addition."""
-        point = self.components.get("attention_addition", self.components.get("addition"))[1]
-        before, after = self.components["norm_1"]
-        return after if before == point else point
-
 
 def _norm_first(
     name: str, modules: Sequence[str], post_norms: Sequence[str | None] = (None, None), **settings: Any

@@ -71,11 +71,6 @@ _ENTRIES = (
         minutes=240,
         variants=lambda study: study.mauve_variants,
     ),
-    Measure(
-        name="sinks",
-        does="The tokens besides the first that draw attention, are massive or long, and from which block to which.",
-        when=lambda study: study.positional_jobs,
-    ),
 )
 MEASURES = {measure.name: measure for measure in _ENTRIES}
 

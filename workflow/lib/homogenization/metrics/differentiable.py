@@ -1,33 +1,20 @@
-"""Metrics of the tokens of one review as functions that torch differentiates: for slopes, and for penalties.
+"""Metrics of the tokens of one review as functions that torch differentiates, for penalties.
 
 Each has the value of the metric of the same name, of the rows that it is given; `centred` rows are minus their mean,
 which bounds their rank.
 """
 
-from collections.abc import Callable
-
 import torch
 from scipy.linalg import eigh
 from torch import Tensor
 
-from homogenization.metrics.cosines import mean_cosine, mean_cosine_to_first
+from homogenization.metrics.cosines import mean_cosine
 from homogenization.metrics.gram import ZERO_SHARE
 
 
 def cosine_anisotropy(rows: Tensor, centred: bool = False) -> Tensor:
     """Mean cosine of all pairs of rows (n, d), n > 1; a row of zeros has the cosine 0 with the others."""
     return mean_cosine(rows)
-
-
-def cosine_to_first_token(rows: Tensor, centred: bool = False) -> Tensor:
-    """Mean cosine of the first of the rows (n, d), n > 1, with each other."""
-    return mean_cosine_to_first(rows)
-
-
-def max_explainable_variance(rows: Tensor, centred: bool = False) -> Tensor:
-    """Largest squared singular value of rows (n, d) over the sum of all."""
-    eigenvalues = _eigenvalues(rows)
-    return eigenvalues[-1] / eigenvalues.sum()
 
 
 def normalized_effective_rank(rows: Tensor, centred: bool = False) -> Tensor:
@@ -60,9 +47,3 @@ def _by_vectors(symmetric: Tensor) -> Tensor:
         return symmetric.diagonal() * torch.nan
     vectors = torch.from_numpy(eigh(symmetric.detach().cpu().double().numpy(), driver="ev")[1]).to(symmetric)
     return ((symmetric @ vectors) * vectors).sum(dim=0)
-
-
-DIFFERENTIABLE: dict[str, Callable[[Tensor, bool], Tensor]] = {
-    function.__name__: function
-    for function in (cosine_anisotropy, cosine_to_first_token, max_explainable_variance, normalized_effective_rank)
-}

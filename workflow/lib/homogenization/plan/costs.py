@@ -105,23 +105,6 @@ def gpu_bytes(architecture: Architecture, dtype: str, stored: Stored, pass_token
     return round(weights + activations + states + scores + _CUDA_BYTES)
 
 
-def slopes_bytes(architecture: Architecture, dtype: str, n_tokens: int, n_cells: int) -> int:
-    """Memory of the device that slopes of a review of so many tokens take, and what patterns deliver.
-
-    The sum of: the weights, head included, and the embeddings in float64; the residual stream of all layers; a block
-    in float64; and of its backward passes five tensors of the widest inner width, twelve of the stream's, and three
-    and the attention maps for each cell (pair of view and metric), of which there are ten at least. What was counted in
-    passes of LLaMA-3-8B, Gemma-7B, Qwen2.5-7B and Gemma-2-9B on torch's meta device is 72 to 99 % of the last.
-    """
-    embeddings, in_blocks = architecture.n_logits, architecture.n_parameters - architecture.n_logits
-    weights = BYTES[dtype] * (in_blocks + architecture.n_head) + _FLOAT64_BYTES * embeddings
-    layers = (architecture.n_blocks + 1) * architecture.width
-    tensors = 5 * architecture.widest + (12 + 3 * n_cells) * architecture.width
-    maps = architecture.heads * int(computed_pairs(np.array([n_tokens]), architecture.causal, True)[0])
-    block = in_blocks // architecture.n_blocks + n_tokens * tensors + max(n_cells + 4, 10) * maps
-    return weights + _FLOAT64_BYTES * (n_tokens * layers + block)
-
-
 def plan_row(
     model: Mapping[str, Any], architecture: Architecture, token_counts: pl.DataFrame, states: Mapping[str, Any]
 ) -> dict[str, Any]:

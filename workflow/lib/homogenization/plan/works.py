@@ -20,15 +20,13 @@ from homogenization.plan.costs import (
     plan_row,
     plan_table,
     plan_text,
-    slopes_bytes,
     three_digits,
 )
 from homogenization.run.files import read_json
 
 #: What the jobs of a study do, by kind of work and model, and a total. Work that is timed by no pilot has no hours.
 WORKS_SCHEMA = {
-    #: `states`, `components`, `positional`, a measure of stored states, `interventions`, `consequences`, `training` or
-    #: `total`
+    #: `states`, `components`, a measure of stored states, `interventions`, `consequences`, `training` or `total`
     "work": pl.String,
     "model": pl.String,  #: null in the total
     "jobs": pl.Int64,  #: each loads the model once; those of a measure open a store
@@ -37,15 +35,11 @@ WORKS_SCHEMA = {
     "backward": pl.Int64,  #: backward passes of a review
     "tokens": pl.Int64,  #: over the forward passes; of a measure, those of the stores
     "petaflops": pl.Float64,  #: 10¹⁵ floating-point operations of the matrix products of the passes
-    "gpu_memory_gib": pl.Float64,  #: GiB of a GPU that slopes take; null of other work and on the CPU
     "seconds_to_start": pl.Float64,  #: s of a job, in the pilot
     "seconds_per_token": pl.Float64,  #: s, in the pilot
     "hours": pl.Float64,  #: h, over all jobs, one after the other
 }
-STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
-_READING = (STATES, COMPONENTS, POSITIONAL)
-_RUNS = 3  # of each block for slopes
-_ATTRIBUTION = 2  # backward passes for what patterns deliver
+_READING = STATES, COMPONENTS = "states", "components"
 _TRAINING_PASSES = 3  # forward, and backward twice as many operations
 
 
@@ -103,7 +97,7 @@ def shard_work(
     """The row of what is done once for each variant and shard: a pass of the model, or a measure of stored states.
 
     Args:
-        work: `states`, `components`, `positional`, or the name of a measure.
+        work: `states`, `components`, or the name of a measure.
         model: The model.
         architecture: The model's network.
         token_counts: Token counts of the jobs.
@@ -129,47 +123,29 @@ def intervention_work(
     model: Mapping[str, Any],
     architecture: Architecture,
     token_counts: pl.DataFrame,
-    study: Mapping[str, Any],
+    jobs: Sequence[Sequence[Any]],
 ) -> dict[str, Any]:
     """The row of the interventions in one model, or of its reading for consequences.
 
-    A condition is a forward pass over each review, with the head of a causal model. Slopes are a forward pass in
-    float64 and a backward pass for each pair of view and metric, which takes as many operations as a forward one, since
-    no parameter has a gradient, and twice as many in attention, whose weights have one. Each block runs twice more for
-    them, once of which is for what patterns deliver. Massive keys are masked in at least one pass. What is measured
-    between the passes is left out.
+    A condition is a forward pass over each review, with the head of a causal model. Massive keys are masked in at least
+    one pass. What is measured between the passes is left out.
 
     Args:
         work: `interventions` or `consequences`.
         model: The model.
         architecture: The model's network.
         token_counts: Token counts of the model's jobs.
-        study: `jobs` (variant whose tokens are counted, shard, number of reviews, number of conditions), at least one,
-            and `backward` (passes of a review).
+        jobs: of each job, variant whose tokens are counted, shard, number of reviews, number of conditions.
     """
-    backward = study["backward"]
-    operations, n_reviews, forward, n_tokens, longest = 0, 0, 0, 0, 0
-    for variant, shard, number, n_conditions in study["jobs"]:
+    operations, forward, n_tokens = 0, 0, 0
+    for variant, shard, number, n_conditions in jobs:
         counts = token_counts.filter(variant=variant, shard=shard)
         lengths = np.concatenate([of_job.to_numpy()[:number] for of_job in counts["lengths"]])
         once = matrix_operations(architecture, lengths, True)
         head = 2 * architecture.n_logits * int(lengths.sum()) if architecture.causal else 0
-        attention = once - 2 * architecture.n_multiplied * int(lengths.sum())
-        in_float64 = _RUNS * once + backward * (once + attention) if backward else 0
-        operations += n_conditions * (once + head) + in_float64
-        n_passes = n_conditions + bool(backward)
-        n_reviews, forward = n_reviews + len(lengths), forward + len(lengths) * n_passes
-        n_tokens, longest = n_tokens + int(lengths.sum()) * n_passes, max(longest, int(lengths.max(initial=0)))
-    memory = None
-    if backward and model["device"] != "cpu":
-        memory = slopes_bytes(architecture, model["dtype"], longest, backward - _ATTRIBUTION) / 2**30
-    return _row(work, model, len(study["jobs"])) | {
-        "forward": forward,
-        "backward": n_reviews * backward,
-        "tokens": n_tokens,
-        "petaflops": operations / 1e15,
-        "gpu_memory_gib": memory,
-    }
+        operations += n_conditions * (once + head)
+        forward, n_tokens = forward + len(lengths) * n_conditions, n_tokens + int(lengths.sum()) * n_conditions
+    return _row(work, model, len(jobs)) | {"forward": forward, "tokens": n_tokens, "petaflops": operations / 1e15}
 
 
 def training_work(model: Mapping[str, Any], architecture: Architecture, run: Mapping[str, int]) -> dict[str, Any]:
@@ -195,7 +171,7 @@ def works_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     works = pl.DataFrame(rows, schema=WORKS_SCHEMA)
     total = works.select(
         pl.lit(TOTAL).alias("work"),
-        pl.col("gpus_per_job", "gpu_memory_gib").max(),
+        pl.col("gpus_per_job").max(),
         pl.col("jobs", "forward", "backward", "petaflops").sum(),
         pl.when(pl.col("hours").is_not_null().any()).then(pl.col("hours").sum()).alias("hours"),
     )
@@ -224,12 +200,7 @@ def works_text(works: pl.DataFrame) -> str:
             "hours: PFLOP / (3.6 x TFLOP/s that passes reach on your card, about a third of its peak), or timed: "
             "snakemake plan --config pilot=24\n"
         )
-    slopes = [
-        f"slopes, {row['model']}: {row['gpu_memory_gib']:.1f} GiB of a GPU\n"
-        for row in works.iter_rows(named=True)
-        if row["model"] and row["gpu_memory_gib"] is not None
-    ]
-    return aligned(works.iter_rows(named=True), columns) + note + "".join(slopes)
+    return aligned(works.iter_rows(named=True), columns) + note
 
 
 def _timed(column: str, factor: float, unit: str) -> Callable[[Mapping[str, Any]], str]:
@@ -262,7 +233,7 @@ def plan_study(
         name = model["name"]
         costs.append(plan_row(model, network, counts, states))
         for work, variants in params["works"][name].items():
-            recorded = {STATES: states["record_attention"], POSITIONAL: True}.get(work, False)
+            recorded = work == STATES and states["record_attention"]
             of_work = counts.filter(pl.col("variant").is_in(variants))
             pace = paces.get((name, work))
             works.append(shard_work(work, model, network, of_work, record_attention=recorded, pace=pace))

@@ -102,7 +102,6 @@ def run_packed(
     *,
     through: Through | None = None,
     positions: torch.Tensor | None = None,
-    gradients: bool = False,
 ) -> PassResult:
     """Run `model` over reviews that lie end to end.
 
@@ -117,7 +116,6 @@ def run_packed(
             layer l and the residual stream after block l. It must copy what it keeps.
         through: function that the attention weights of each block pass through before they weigh the values.
         positions: position of each token, int64 (tokens,); None to count the tokens of each review.
-        gradients: whether operations are recorded for a backward pass.
 
     Raises:
         HomogenizationError: the architecture's attention can't be honoured.
@@ -130,7 +128,7 @@ def run_packed(
     if positions is None:
         positions = _positions(token_ids, lengths, model.padding)
     with attending_to(packed_pass), residual_stream_captured(model.blocks, take):
-        output = forward(model, token_ids, gradients, position_ids=positions[None].to(device))
+        output = forward(model, token_ids, position_ids=positions[None].to(device))
     packed_pass.is_causal(model.n_blocks)
     last, logits = (getattr(output, name, None) for name in ("last_hidden_state", "logits"))
     return PassResult(
@@ -149,11 +147,11 @@ def _positions(token_ids: Sequence[int], lengths: Sequence[int], padding: int | 
     return torch.cat([of_review.cumsum(0) * of_review for of_review in counted]) + padding
 
 
-def forward(model: PackedModel, token_ids: Sequence[int], gradients: bool = False, **arguments: torch.Tensor) -> Any:
+def forward(model: PackedModel, token_ids: Sequence[int], **arguments: torch.Tensor) -> Any:
     """The network's output for `token_ids`, (tokens,), as a batch of one, without a cache of keys and values."""
     ids = torch.as_tensor(token_ids, device=model.device)[None]
     # without a mask of ones, transformers takes restarting positions for packed sequences and adds its own borders
-    with torch.inference_mode(not gradients):
+    with torch.inference_mode():
         return model.network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **arguments)
 
 

@@ -14,15 +14,13 @@ from homogenization.tables.over_reviews import summarise
 
 #: A row for each model, variant, quantity, metric, view and layer: what happens in each block. It exists with
 #: `extrema.parquet`. All blocks are in it, so that an extremum can be compared with the others. Intervals are 95 %
-#: intervals; null for positions and secondary sinks.
+#: intervals.
 BLOCKS_SCHEMA = {
     **columns("model", "variant"),
     "layer": pl.Int32,  #: the block that ends there, or the layer after it
     **columns("depth"),
     #: a component of the block (as in `components.parquet`); `first_token_energy_share`, `first_token_attention_share`,
-    #: `first_token_norm_ratio`, `cosine_to_first_token`; `positional_mass` of the block's attention; `massive_tokens`,
-    #: `attention_sinks`: the share of reviews with another massive token or secondary sink, 0 outside of the median
-    #: blocks in which they are
+    #: `first_token_norm_ratio`, `cosine_to_first_token`
     "quantity": pl.String,
     "view": pl.String,  #: of a component: the view of the metric in the residual stream; else null
     "metric": pl.String,  #: of a component: the metric that it changes; else null
@@ -39,30 +37,21 @@ FIRST_TOKEN = (
     "first_token_norm_ratio",
     "cosine_to_first_token",
 )
-POSITIONAL, MASSIVE, SINKS = "positional_mass", "massive_tokens", "attention_sinks"
 _ROUNDING = 1e-9
 _KEYS = ("model", "variant", "layer", "depth", "quantity", "view", "metric")
 
 
-def blocks_table(
-    metrics: pl.DataFrame,
-    components: pl.DataFrame | None = None,
-    positional: pl.DataFrame | None = None,
-    sinks: pl.DataFrame | None = None,
-) -> pl.DataFrame:
+def blocks_table(metrics: pl.DataFrame, components: pl.DataFrame | None = None) -> pl.DataFrame:
     """A row for each quantity at each layer: `BLOCKS_SCHEMA`, sorted by its keys.
 
     Quantities: those of `FIRST_TOKEN` that are there, after the layer; the change of a metric by each component of the
     block that ends there, under the component's name, by `view` and `metric` of the stream, with `in_stream` where the
-    component stands in the stream, so that these changes sum to that of the block; the mean positional mass of
-    its heads; and the share of reviews with a secondary sink, by norm and by attention, between the median blocks in
-    which it is one. Means over reviews have 95 % intervals.
+    component stands in the stream, so that these changes sum to that of the block. Means
+    over reviews have 95 % intervals.
 
     Args:
         metrics: tables/metrics.parquet.
         components: tables/components.parquet, if the study has it.
-        positional: tables/positional.parquet, if the study has it.
-        sinks: tables/sinks.parquet, if the study has it.
     """
     none = pl.lit(None, pl.String)
     first = metrics.filter(pl.col("metric").is_in(FIRST_TOKEN), point=RESIDUAL_STREAM)
@@ -70,14 +59,6 @@ def blocks_table(
     parts = [summarise(first.sort(*_KEYS, "review_id"), _KEYS, "value")]
     if components is not None:
         parts.append(_of_components(components))
-    if positional is not None:
-        heads = positional.sort("model", "variant", "block", "head").rename({"block": "layer"})
-        means = heads.group_by("model", "variant", "layer", "depth", maintain_order=True).agg(
-            pl.col("n_reviews").max(), pl.col(POSITIONAL).fill_nan(None).mean().alias("mean")
-        )
-        parts.append(means.with_columns(quantity=pl.lit(POSITIONAL)))
-    if sinks is not None:
-        parts.append(_of_sinks(sinks, metrics))
     whole = pl.concat([table_of(part.to_dict(), BLOCKS_SCHEMA) for part in parts])
     return whole.sort("model", "variant", "quantity", "metric", "view", "layer")
 
@@ -101,22 +82,6 @@ def _norm_last(components: pl.DataFrame) -> list[str]:
     both = normed.join(added, on=keys, suffix="_added")
     reads = ((pl.col("before") - pl.col("after_added")).abs() <= _ROUNDING) | pl.col("before").is_nan()
     return both.group_by("model").agg(reads.all()).filter("before")["model"].sort().to_list()
-
-
-def _of_sinks(sinks: pl.DataFrame, metrics: pl.DataFrame) -> pl.DataFrame:
-    """The share of reviews with any secondary sink, at each layer between the medians of its first and last block."""
-    layers = metrics.filter(point=RESIDUAL_STREAM).select("model", "layer", "depth").unique().sort("model", "layer")
-    named = {"massive": MASSIVE, "attention": SINKS}
-    any_token = sinks.filter(pl.col("token").is_null(), pl.col("kind").is_in(list(named))).with_columns(
-        quantity=pl.col("kind").replace_strict(named)
-    )
-    there = pl.col("layer").is_between(pl.col("first_block"), pl.col("last_block"))
-    share = pl.col("n_reviews") / pl.col("n_read")
-    return (
-        any_token.join(layers, on="model")
-        .with_columns(mean=pl.when(there).then(share).otherwise(0.0), n_reviews="n_read")
-        .sort("model", "variant", "quantity", "layer")
-    )
 
 
 #: A row for each model: the answer under *Peaks and troughs* on the first page of the report, from the originals.
@@ -180,14 +145,10 @@ def _around(extremum: Mapping[str, Any], blocks: pl.DataFrame) -> dict[str, Any]
     layer, metric, view = (extremum[name] for name in ("layer", "metric", "view"))
     stream = blocks.filter("in_stream", metric=metric, view=view)
     shares = _means(blocks.filter(pl.col("metric").is_null(), layer=layer))
-    by_position = blocks.filter(quantity=POSITIONAL)
     return {
         "changes": _means(stream.filter(layer=layer)),
         "next_changes": _means(stream.filter(layer=layer + 1)),
         **{name: shares.get(name) for name in ("first_token_attention_share", "first_token_energy_share")},
-        "massive": shares.get(MASSIVE),
-        "positional": _means(by_position.filter(layer=layer)).get(POSITIONAL),
-        "mean_positional": by_position["mean"].mean(),
     }
 
 

@@ -4,7 +4,7 @@ A condition is what was done to attention: kind, pattern, blocks, strength. A re
 sink to another token has no value in it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,12 +20,9 @@ from homogenization.tables.over_reviews import as_array
 CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pattern is about
     "steering": tuple(STEERING_CONTROLS),
     "masked": ("random",),
-    "template": ("permuted_template",),
 }
 REMOVED = "removed"
-STRENGTH, KL, COSINE = "strength", "kl", "cosine"  # what a condition and its control have in common
-_DOSES = {KL: "KL", COSINE: "change of the mean cosine"}
-WHOLE, ODD, EVEN = "whole", "odd", "even"
+STRENGTH, KL = "strength", "kl"  # what a condition and its control have in common
 
 
 class Condition(NamedTuple):
@@ -64,15 +61,14 @@ class Runs:
         return sorted({condition.pattern for condition in self.values if condition.kind == kind})
 
     def curve(self, like: Condition, pattern: str) -> list[Condition]:
-        """The conditions of `pattern`, otherwise like `like` and of a strength of its sign, weakest first."""
+        """The conditions of `pattern` with a strength, otherwise like `like`, weakest first."""
         alike = [
             other
             for other in self.values
             if (other.kind, other.pattern, other.blocks) == (like.kind, pattern, like.blocks)
             and other.strength is not None
-            and (other.strength > 0) == (like.strength > 0)
         ]
-        return sorted(alike, key=lambda other: abs(other.strength))
+        return sorted(alike, key=lambda other: other.strength)
 
 
 def runs_of(table: pl.DataFrame) -> Runs:
@@ -106,30 +102,9 @@ def too_few(n_reviews: int, min_reviews: int) -> str | None:
     return f"{n_reviews} review{'s have' if n_reviews != 1 else ' has'} a value; at least {min_reviews} are needed"
 
 
-def change(runs: Runs, condition: Condition, part: str = WHOLE) -> np.ndarray:
-    """(reviews, cells) change of the metric from the untouched run; NaN where either lacks it.
-
-    Args:
-        runs: runs of a model.
-        condition: one of their conditions.
-        part: `odd` is (f(s) - f(-s)) / 2 and `even` (f(s) + f(-s)) / 2 of the changes f, at the condition's strength s:
-            to second order, the odd part is the direction of the effect and the even part the damage.
-    """
-    own = differences(runs.values[condition], runs.untouched[condition])
-    if part == WHOLE:
-        return own
-    opposite = change(runs, opposite_of(condition))
-    return (own - opposite) / 2 if part == ODD else (own + opposite) / 2
-
-
-def conditions_of(condition: Condition, part: str) -> list[Condition]:
-    """The conditions whose runs `change` reads."""
-    return [condition] if part == WHOLE else [condition, opposite_of(condition)]
-
-
-def opposite_of(condition: Condition) -> Condition:
-    """The condition of the opposite strength."""
-    return condition._replace(strength=-condition.strength)
+def change(runs: Runs, condition: Condition) -> np.ndarray:
+    """(reviews, cells) change of the metric from the untouched run; NaN where either lacks it."""
+    return differences(runs.values[condition], runs.untouched[condition])
 
 
 def _root(kl: np.ndarray) -> np.ndarray:
@@ -138,21 +113,19 @@ def _root(kl: np.ndarray) -> np.ndarray:
 
 
 class Curve(NamedTuple):
-    """A control's effect as a function of its KL, or of another dose: (points + 1, ...) arrays, untouched run first.
+    """A control's effect as a function of its KL: (points + 1, ...) arrays, the untouched run first.
 
     Attributes:
         changes: (points + 1, reviews, cells) changes from the untouched run.
         kl: (points + 1, reviews) nats.
-        scale: function of the mean dose in which the change is interpolated linearly.
     """
 
     changes: np.ndarray
     kl: np.ndarray
-    scale: Callable[[np.ndarray], np.ndarray] = _root
 
 
 def curve_of(runs: Runs, condition: Condition, pattern: str) -> Curve:
-    """The curve of the control `pattern` over its strengths of the sign of `condition` that have a KL."""
+    """The curve of the control `pattern` over its strengths that have a KL."""
     points = [point for point in runs.curve(condition, pattern) if np.isfinite(runs.kl[point]).any()]
     nothing = np.zeros_like(runs.values[condition])
     changes = [nothing, *(change(runs, point) for point in points)]
@@ -182,8 +155,8 @@ def less_at_equal_kl(
     """
     if len(control.kl) == 1:  # the untouched run alone
         return np.full((len(weights), changes.shape[1]), np.nan)
-    target = control.scale(weighted_means(kl[:, None], weights))[:, 0]
-    curve = control.scale(np.maximum.accumulate(weighted_means(control.kl.T, weights), axis=1))  # (draws, points + 1)
+    target = _root(weighted_means(kl[:, None], weights))[:, 0]
+    curve = _root(np.maximum.accumulate(weighted_means(control.kl.T, weights), axis=1))  # (draws, points + 1)
     segment = (curve[:, 1:-1] < target[:, None]).sum(axis=1)
     draw = np.arange(len(weights))
     start, stop = curve[draw, segment], curve[draw, segment + 1]
@@ -198,7 +171,7 @@ def _of_same_reviews(changes: np.ndarray, kl: np.ndarray, control: Curve) -> tup
     """The arguments without the reviews that the condition lacks, or a strength of the control up to its KL."""
     there = ~np.isnan(kl)
     while there.any():
-        dose, points = (control.scale(means(of)) for of in (kl[there, None], control.kl[:, there].T))
+        dose, points = (_root(means(of)) for of in (kl[there, None], control.kl[:, there].T))
         needed = 1 + int((np.fmax.accumulate(points[:-1]) < dose[0]).sum())
         both = there & ~np.isnan(control.kl[:needed]).any(axis=0)
         if both.sum() == there.sum():
@@ -229,29 +202,23 @@ def less_by_review(changes: np.ndarray, kl: np.ndarray, control: Curve) -> np.nd
     return pseudo - means(pseudo) + estimate
 
 
-def at_equal_kl(runs: Runs, condition: Condition, pattern: str, dose: str = KL) -> tuple[np.ndarray, str | None]:
+def at_equal_kl(runs: Runs, condition: Condition, pattern: str) -> tuple[np.ndarray, str | None]:
     """`less_by_review` of a condition minus the control `pattern`, and why no review has a value; None where one has.
 
     Args:
         runs: runs of a model.
         condition: a condition of `runs`.
         pattern: the control, of which `runs` have a strength.
-        dose: what `runs` have as their KL: `KL`, or `COSINE`, which is signed and in which the control's change is
-            linear.
     """
     curve, own = curve_of(runs, condition, pattern), means(runs.kl[condition][:, None])[0]
-    values, name = change(runs, condition), _DOSES[dose]
-    if dose == COSINE and own <= 0:
-        reason = f"the {name} by '{condition.pattern}' is {own:.3g}: tokens do not grow more alike"
-        return np.full_like(values, np.nan), reason
-    scale = _root if dose == KL else np.positive
-    pseudo = less_by_review(values, runs.kl[condition], curve._replace(scale=scale))
+    values = change(runs, condition)
+    pseudo = less_by_review(values, runs.kl[condition], curve)
     if not np.isnan(pseudo).all() or not np.isfinite(values).any():
         return pseudo, None
     if np.isnan(own):
         return pseudo, f"{NO_HEAD}, so that a dose has no KL"
-    reached, unit = means(curve.kl.T).max(), " nats" if dose == KL else ""
-    return pseudo, f"the {name} of '{pattern}' reaches {reached:.3g}{unit}, that of '{condition.pattern}' is {own:.3g}"
+    reached = means(curve.kl.T).max()
+    return pseudo, f"the KL of '{pattern}' reaches {reached:.3g} nats, that of '{condition.pattern}' is {own:.3g}"
 
 
 def moved_at_equal_kl(runs: Runs, condition: Condition, pattern: str, pseudo: np.ndarray) -> np.ndarray:

@@ -210,7 +210,7 @@ def tabulate(
         resampling: fields of `Resampling`.
         prominence: least prominence, as a share of the curve's range.
         window: most distance in depth of the same extremum in two draws.
-        **further: the tables `components`, `positional` and `sinks`, None where the study does not make one.
+        **further: the table `components`, None where the study does not make it.
     """
     extrema = extrema_table(metrics, names, prominence, window, Resampling(**resampling))
     blocks = blocks_table(metrics, **further)

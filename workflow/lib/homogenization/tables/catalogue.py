@@ -155,10 +155,6 @@ def _consequences_read(study: Any) -> dict[str, list[str]]:
     }
 
 
-def _slopes_read(study: Any) -> dict[str, list[str]]:
-    return {"slopes": over_jobs("interventions", study.intervention_jobs, ".slopes.parquet")}
-
-
 _ENTRIES = (
     Tables(
         module="tables.similarity",
@@ -304,21 +300,6 @@ _ENTRIES = (
         when=lambda study: study.component_jobs,
     ),
     Tables(
-        module="tables.positional",
-        files=(File("positional.parquet"), File("templates.parquet")),
-        inputs=lambda study: {"positional": over_jobs("positional", study.positional_jobs)},
-        when=lambda study: study.positional_jobs,
-    ),
-    Tables(
-        module="tables.sinks",
-        reads=("similarity",),
-        inputs=lambda study: {
-            "sinks": over_jobs("sinks", study.positional_jobs),
-            "variants": over_variants("variants", study.positional.variants, study),
-        },
-        when=lambda study: study.positional_jobs,
-    ),
-    Tables(
         module="tables.consequences",
         reads=("similarity",),
         inputs=_consequences_read,
@@ -370,7 +351,7 @@ _ENTRIES = (
             File("extrema_blocks.parquet"),
             File("peaks.csv", "What happens at the peak", "Contrasts"),
         ),
-        reads=("metrics", "components", "positional", "sinks"),
+        reads=("metrics", "components"),
         params=lambda study: {
             **_resampling(study),
             **study.extrema.params(),
@@ -394,27 +375,11 @@ _ENTRIES = (
     Tables(
         module="statistics.interventions",
         rule="test_interventions",
-        files=(File("interventions.parquet"), File("slopes.parquet")),
-        reads=("intervened", "similarity"),
-        inputs=_slopes_read,
+        reads=("intervened",),
         params=lambda study: {**_resampling(study, "margin"), **study.contrasts.params("min_reviews")},
         memory_mb=lambda study: 4000 + study.n_runs // 10,
         minutes=120,
         when=lambda study: study.intervention_jobs,
-    ),
-    Tables(
-        module="statistics.mechanism",
-        rule="explain_slopes",
-        files=(
-            File("attribution.parquet"),
-            File("mechanism.csv", "Does what a pattern delivers tell its slope?", "Causes"),
-        ),
-        reads=("similarity",),
-        inputs=lambda study: {
-            "attribution": over_jobs("interventions", study.intervention_jobs, ".attribution.parquet")
-        },
-        params=lambda study: {**_resampling(study), **study.contrasts.params("min_reviews")},
-        when=lambda study: study.intervention_jobs and study.interventions.slopes,
     ),
     Tables(
         module="statistics.consequences",
@@ -432,25 +397,6 @@ _ENTRIES = (
         memory_mb=lambda study: 8000,
         minutes=120,
         when=lambda study: study.consequences,
-    ),
-    Tables(
-        module="statistics.predictions",
-        rule="predict_variants",
-        files=(File("predictions.csv", "Variants' effects, predicted and measured", "Causes"),),
-        reads=("metrics", "similarity", "positional"),
-        inputs=_slopes_read,
-        params=lambda study: study.contrasts.params("confidence", "min_reviews"),
-        memory_mb=_by_readings(4000),
-        when=lambda study: study.predicted_models,
-    ),
-    Tables(
-        module="statistics.causes_in_words",
-        rule="describe_causes",
-        files=(File("causes.csv", "What changed attention explains", "Causes"),),
-        reads=("mechanism", "predictions"),
-        params=lambda study: {"models": study.sloped_models},
-        when=lambda study: study.sloped_models,
-        words="causes",
     ),
     Tables(
         module="statistics.training_in_words",

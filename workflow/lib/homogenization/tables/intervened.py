@@ -14,8 +14,7 @@ LAYERS = ("all", "first", "middle", "last", "output")
 CONDITION = ("kind", "pattern", "blocks", "strength")
 _RUN = ("model", "variant")
 #: Runs whose attention was changed: a row for each review, condition, part of the depth, metric and view. Made where
-#: `interventions` is configured, like the tables up to `slopes.parquet`. Only accepted reviews of a variant stand in
-#: it.
+#: `interventions` is configured, like the next tables. Only accepted reviews of a variant stand in it.
 INTERVENED_BY_REVIEW_SCHEMA = {
     **columns("model", "variant", "review_id"),
     **condition_columns(*CONDITION, "layers", "view"),
@@ -45,10 +44,9 @@ DOSE_MEANS_SCHEMA = {
     **columns("model", "variant"),
     **condition_columns(*CONDITION),
     **columns("n_reviews"),
-    "n_skipped": pl.Int64,  #: reviews that could not be run in this condition
     **condition_columns("n_sink_moved", "kl", "cross_entropy"),
     "moved_mass": pl.Float64,  #: mean total variation of the weights before and after
-    "masked_mass": pl.Float64,  #: mass that masked or clipped keys lose
+    "masked_mass": pl.Float64,  #: mass that masked keys lose
     "n_massive": pl.Float64,  #: massive tokens
 }
 SCHEMAS = INTERVENED_BY_REVIEW_SCHEMA, INTERVENED_LAYERS_SCHEMA, DOSE_MEANS_SCHEMA
@@ -98,14 +96,13 @@ def by_layer(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
 def dose_means(doses: pl.DataFrame) -> pl.DataFrame:
     """Mean over reviews of what each condition did to attention and to predictions: the table `doses`.
 
-    `doses` are those of a model and variant; n_skipped counts the reviews of the untouched run that a condition lacks.
+    `doses` are those of a model and variant.
     """
     of_review = (
         doses.with_columns(without_draw())
         .group_by(*_RUN, "review_id", *CONDITION, maintain_order=True)
         .agg(pl.col("sink_moved").max(), *(pl.col(name).fill_nan(None).mean() for name in _MEANS))
     )
-    n_untouched = pl.col("n_reviews").filter(kind=UNTOUCHED).sum()  # a skipped review has a dose without numbers
     return (
         of_review.group_by(*_RUN, *CONDITION, maintain_order=True)
         .agg(
@@ -113,7 +110,6 @@ def dose_means(doses: pl.DataFrame) -> pl.DataFrame:
             pl.col("sink_moved").sum().alias("n_sink_moved"),
             *(pl.col(name).mean() for name in _MEANS),
         )
-        .with_columns((n_untouched - pl.col("n_reviews")).alias("n_skipped"))
         .select(*DOSE_MEANS_SCHEMA)
         .cast(DOSE_MEANS_SCHEMA)
     )

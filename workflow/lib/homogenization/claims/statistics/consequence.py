@@ -9,14 +9,12 @@ from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
 from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE
 from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
-from homogenization.statistics.doses import COSINE
 from homogenization.statistics.interventions import effects_table
 from homogenization.tables.comparisons import same_texts, too_few_changed
-from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.tables.intervened import UNTOUCHED
 
 LAYERS_OF = "layers "  # before the layers that are subtracted
 _VIEWS = {KL: PREDICTIONS, CROSS_ENTROPY: PREDICTIONS, PROBE: POOLED}
-_COSINE = {"variant": ORIGINAL, "metric": "cosine_anisotropy", "view": "all_tokens", "layers": "all"}
 
 
 def in_words(claim: Claim) -> str:
@@ -38,7 +36,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     variant, layers, minus = claim["variant"], claim["layers"], claim["minus"]
     rows = _rows_of(claim, model, evidence, variant, layers)
     if claim["kind"] != UNTOUCHED:
-        return _of_condition(claim, rows, model, evidence)
+        return _of_condition(claim, rows, evidence)
     of_layers = minus.startswith(LAYERS_OF)
     cell = (variant, minus.removeprefix(LAYERS_OF)) if of_layers else (minus, layers)
     other = _rows_of(claim, model, evidence, *cell)
@@ -68,19 +66,16 @@ def _where_texts_differ(difference: pl.DataFrame, claim: Claim, evidence: Eviden
     return differing
 
 
-def _of_condition(claim: Claim, rows: pl.DataFrame, model: str, evidence: Evidence) -> Found:
+def _of_condition(claim: Claim, rows: pl.DataFrame, evidence: Evidence) -> Found:
     """The change of an outcome by an intervention, minus that by a control: an estimand of `interventions`.
 
     It is of this claim alone, so that its interval decides.
     """
     condition = find_condition(claim, rows)
-    dose = COSINE if claim["at"] == COSINE else KL
-    if dose == COSINE:
-        rows = _dosed_by_cosine(rows, model, evidence)
     alike = pl.col("kind").eq(condition.kind) & pl.col("blocks").eq_missing(condition.blocks)
     alike &= pl.col("pattern").is_in([condition.pattern, claim["minus"]])
     compared = rows.filter((pl.col("kind") == UNTOUCHED) | alike)
-    found = of_effects(claim, condition, effects_table(compared, evidence.resampling, evidence.min_reviews, dose))
+    found = of_effects(claim, condition, effects_table(compared, evidence.resampling, evidence.min_reviews))
     return {name: value for name, value in found.items() if name not in ("p_value", "p_max_t")}
 
 
@@ -99,13 +94,3 @@ def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers:
         ("view", view, f"the study has no view '{claim['view']}' of {outcome}"),
         ("layers", layers, f"the study has no {outcome} over the layers '{layers}'"),
     )
-
-
-def _dosed_by_cosine(rows: pl.DataFrame, model: str, evidence: Evidence) -> pl.DataFrame:
-    """`rows` with the change of the originals' mean cosine over all layers as their dose, in the column of the KL."""
-    keys = ["review_id", *CONDITION]
-    cosines = evidence.consequences.filter(**_COSINE, model=model).select(*keys, "value")
-    untouched = cosines.filter(kind=UNTOUCHED).select("review_id", untouched="value")
-    change = cosines.join(untouched, on="review_id").select(*keys, dose=pl.col("value") - pl.col("untouched"))
-    dosed = rows.join(change, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return dosed.with_columns(kl=pl.col("dose").fill_null(np.nan)).drop("dose")

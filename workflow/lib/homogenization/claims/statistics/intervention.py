@@ -7,10 +7,10 @@ import polars as pl
 from homogenization.claims.evidence import Evidence, Found, narrowed, selected
 from homogenization.claims.terms import AT_LAYERS, CHANGE_BY, Claim, UnavailableError
 from homogenization.names.numbers import significant
-from homogenization.statistics.doses import STRENGTH, WHOLE, Condition
+from homogenization.statistics.doses import STRENGTH, Condition
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 
-_EQUAL = {"kl": "KL", "strength": "strength", "cosine": "change of the mean cosine"}
+_EQUAL = {"kl": "KL", "strength": "strength"}
 _NEAR = 1e-9  # strengths that are written alike are equal
 
 
@@ -22,9 +22,8 @@ def in_words(claim: Claim) -> str:
 def dose_in_words(claim: Claim) -> str:
     """What a claim on an intervention compares: `first .2 (steering, all blocks) minus removed at equal KL`."""
     dose = "" if claim["strength"] is None else f" {significant(claim['strength'])}"
-    part = "" if claim.get("part", WHOLE) == WHOLE else f", {claim['part']} part"
     minus = "" if claim["minus"] == UNTOUCHED else f" minus {claim['minus']} at equal {_EQUAL[claim['at']]}"
-    return f"{claim['pattern']}{dose} ({claim['kind']}, blocks: {claim['blocks']}){part}{minus}"
+    return f"{claim['pattern']}{dose} ({claim['kind']}, blocks: {claim['blocks']}){minus}"
 
 
 def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
@@ -67,7 +66,7 @@ def of_effects(claim: Claim, condition: Condition, effects: pl.DataFrame) -> Fou
         UnavailableError: there is no such row, or it is not tested.
     """
     same = [pl.col(name).eq_missing(value) for name, value in condition._asdict().items()]
-    chosen = effects.filter(*same, against=claim["minus"], at=claim["at"], part=claim.get("part", WHOLE))
+    chosen = effects.filter(*same, against=claim["minus"], at=claim["at"])
     if chosen.is_empty():
         raise UnavailableError(f"the study does not compare '{claim['pattern']}' with '{claim['minus']}' in this way")
     row = chosen.row(0, named=True)
