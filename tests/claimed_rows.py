@@ -70,7 +70,7 @@ def _place(claim: Row) -> tuple[str, Row] | None:
     if statistic == "contrast" and not pooled:
         return "contrasts", {name: claim[name] for name in ("minus", "point")} | at.get(layers, {"layers": layers})
     if statistic == "intervention":
-        keys = ("kind", "pattern", "strength", "blocks", "at", "part", "layers")
+        keys = ("kind", "pattern", "strength", "blocks", "at", "layers")
         return "interventions", {name: claim[name] for name in keys} | {"against": claim["minus"]}
     if change := _CHANGES.get(claim.get("since", statistic)):
         return "depth", {"statistic": change}

@@ -21,9 +21,7 @@ JOBS = SHARDS * VARIANTS  # of one model
 
 EXTREMA = {"find_extrema": 1}
 # everything that is computed of the metrics of reviews
-STATISTICS = dict.fromkeys(
-    ("test_contrasts", "measure_depth", "find_extrema", "judge_claims"), 1
-)
+STATISTICS = dict.fromkeys(("test_contrasts", "measure_depth", "find_extrema", "judge_claims"), 1)
 # of a model; which reviews are examples follows from the metrics
 EXAMPLES = {"read_examples": 1, "make_text_page": 1}
 OF_METRICS = {rule: 1 for rule, tables in TABLES.items() if "metrics" in tables.reads and tables.stage == "tables"}

@@ -25,11 +25,8 @@ SAID = {
     "long_texts": ["same sentences"],
     "comparisons": ["fewer than 7 such reviews"],
     "doses": ["n_sink_moved"],
-    "causes": ["The two agree"],
-    "mechanism": ["rank_correlation"],
     "peaks": ["of its prominence"],
     "training_in_words": ["learnt as much"],
-    "predictions": ["unexplained"],
     "metric": ["name stands above"],
     "harm_table": ["n_sink_moved"],
     "balance": ["The title", "±0.3"],
@@ -93,7 +90,7 @@ def test_the_first_page_is_that_of_the_study(changes, told, untold):
     assert page.count('id="first-page"') == 1
 
 
-@pytest.mark.parametrize("name", ["peaks", "causes", "training"])
+@pytest.mark.parametrize("name", ["peaks", "training"])
 def test_the_first_page_has_what_tables_say_in_words(name, tmp_path):
     """Snakemake shows pictures; a table it only offers for download."""
     path = f"results/tables/{name}.csv"

@@ -131,7 +131,7 @@ def study():
     params = {
         "states": states,
         "works": {"m": {"states": ["original"], "components": ["original"], "mauve": ["original"]}},
-        "readings": {"m": {"interventions": {"jobs": [["original", "000", 2, 5]], "backward": 4}}},
+        "readings": {"m": {"interventions": [["original", "000", 2, 5]]}},
         "training": {"m": {"steps": 10, "batch_size": 4, "max_tokens": 20, "snapshots": 2}},
     }
     return [(MODEL | {"token_budget": 64}, NETWORK, counts)], params

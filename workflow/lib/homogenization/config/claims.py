@@ -12,7 +12,6 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 
 from homogenization.claims.keys import STATISTICS
 from homogenization.claims.terms import RAW, THESIS
-from homogenization.config.renamed import with_current_names
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Name, Section, describe_problems, refused
@@ -108,14 +107,6 @@ def load_all_claims(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
     return list(by_name.values())
 
 
-def former_names(paths: Sequence[str | Path]) -> list[str]:
-    """A line for each former name in files of claims (`config.renamed`)."""
-    found: list[str] = []
-    for path in paths:
-        with_current_names(read_yaml(path), found, "claims")
-    return list(dict.fromkeys(found))
-
-
 def load_claims(path: str | Path) -> list[dict[str, Any]]:
     """Read and check a file of claims, a YAML list.
 
@@ -125,7 +116,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     Raises:
         HomogenizationError: the file is missing or holds no YAML list, or entries are wrong; the message names each.
     """
-    entries = with_current_names(read_yaml(path), [], "claims")
+    entries = read_yaml(path)
     if not isinstance(entries, list):
         raise HomogenizationError(f"{path}: holds no list of claims; write one entry `- claim: ...` for each")
     problems: list[str] = []

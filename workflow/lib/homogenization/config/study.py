@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from pydantic import PrivateAttr, ValidationError
+from pydantic import ValidationError
 
 from homogenization.config.analysis import Components, Consequences
-from homogenization.config.claims import CONTROLS, former_names, load_all_claims
+from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.reading import Reading
-from homogenization.config.renamed import with_current_names
 from homogenization.config.texts import ConstructionVariant, WrittenVariant, with_default_variants
 from homogenization.config.training import Run, arms_of, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
@@ -36,13 +35,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 class Study(Keys):
     """The whole configuration."""
 
-    _former_names: list[str] = PrivateAttr(default_factory=list)
-
     @property
     def warnings(self) -> list[str]:
         """What is allowed, and yet most likely not meant, or not for long."""
         few, needed = self.corpus.n_reviews, self.contrasts.min_reviews
-        found = [*self._former_names, *former_names(self.claims or [])]
+        found = []
         if self.contrasted and few < needed:
             found.append(
                 f"corpus.n_reviews: {few} reviews are fewer than the {needed} that a comparison needs "
@@ -452,22 +449,19 @@ def load_study(
     for key, value in raw.items():
         if unprintable := [text for text in _texts({key: value}) if _CONTROL.search(text)]:
             raise HomogenizationError(f"{source}: {key!r}: {unprintable[0]!r} holds control characters; leave them out")
-    found: list[str] = []
-    sections = dict(with_current_names(raw, found))
+    sections = dict(raw)
     for key in {"models", "variants", "writers"} & sections.keys():
         sections[key] = without_nulls(with_default_variants(sections[key]) if key == "variants" else sections[key])
     if beforehand and isinstance(sections.get("corpus"), dict):
         sections["corpus"] = {"label_column": beforehand["label_column"]} | sections["corpus"]
     context = {"in_job": in_job, "carried": None if beforehand is None else beforehand.get("carried", {})}
     try:
-        study = Study.model_validate(sections, context=_names(sections) | context)
+        return Study.model_validate(sections, context=_names(sections) | context)
     except ValidationError as error:
         problems = list(describe_problems(error, Study))
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
         raise HomogenizationError(f"{source}: {count}\n{lines}\nEvery key is described in config/README.md.") from None
-    study._former_names.extend(found)
-    return study
 
 
 def _texts(content: Any) -> Iterator[str]:
