@@ -4,9 +4,3 @@ include: "workflow/Snakefile"
 
 # Snakemake takes no default target from a file that it includes.
 workflow.default_target = "all"
-
-from homogenization.run.scheduling import lift_rate_limit
-
-
-onstart:
-    lift_rate_limit(workflow)

@@ -1,4 +1,4 @@
-"""One small run from raw reviews to the report: cells of its tables as transformers and numpy say, what jobs import."""
+"""One small run from raw reviews to the report: cells of its tables as transformers and numpy say."""
 
 import numpy as np
 import polars as pl
@@ -7,54 +7,10 @@ import pytest
 from claimed_rows import rows_of_claims
 from conftest import SMALL
 from homogenization.config.study import load_study
-from homogenization.run.made_by import marked_key, recorded_key
 from homogenization.states.store import open_store
 from plain_numbers import compare_with_tables
 
 VARIANTS = ("front", "original")
-
-NETWORK = {"accelerate", "pydantic", "scipy", "tokenizers", "torch", "transformers"}  # pydantic: sources of weights
-SEABORN = {"matplotlib", "pandas", "scipy", "scipy.stats", "seaborn"}
-SKLEARN = {"pandas", "scipy", "scipy.stats", "sklearn"}  # which imports the others
-# The heavy libraries (run/usage.py) that a rule may import; figures and other rules without an entry: see `allowed`.
-MAY_IMPORT = {
-    "download_corpus": {"datasets", "pandas", "scipy"},
-    "count_document_frequencies": SKLEARN,
-    "parse_reviews": {"pydantic", "torch"},  # spaCy's
-    "extract_keyphrases": SKLEARN,
-    "rewrite_reviews": SKLEARN,
-    "score_similarity": {*NETWORK, "bert_score", "matplotlib", "pandas"},
-    "build_random_model": NETWORK,
-    "extract_states": {*NETWORK, "zarr"},
-    "extract_components": NETWORK,
-    "apply_interventions": NETWORK,
-    "read_consequences": NETWORK,
-    "read_examples": {*NETWORK, "zarr"},
-    "probe_states": SKLEARN,
-    "compute_spectra": {"scipy", "zarr"},
-    "compute_geometry": {"zarr"},
-    "compute_pooled": {"scipy", "zarr"},
-    "compute_attention": {"zarr"},
-    "compute_mauve": {*SKLEARN, "zarr"},
-    "tabulate_attention": {"scipy"},
-    "tabulate_pooled": {"scipy"},
-    "tabulate_intervened": {"scipy"},
-    "tabulate_summary": {"scipy"},
-    "probe_metrics": {"scipy"},
-    "measure_depth": {"scipy", "scipy.stats"},
-    "test_contrasts": {"scipy", "scipy.stats"},
-    "find_extrema": {"scipy", "scipy.stats"},
-    "test_interventions": {"scipy", "scipy.stats"},
-    "test_consequences": {"scipy", "scipy.stats"},
-    "judge_claims": {"pydantic", "scipy", "scipy.stats"},  # the keys of claims
-    "make_curves": {"scipy"},  # the margin
-    # the schemas of claims, and the looks of verdicts
-    "make_first_page": {"matplotlib", "pydantic", "scipy", "scipy.stats"},
-    "make_claims_table": {"pandas", "pydantic", "scipy", "scipy.stats"},
-    "plot_components": {"matplotlib", "scipy"},
-    "plot_attention_heatmap": SEABORN,
-    "plot_sensitivity": SEABORN,
-}
 
 
 def test_every_compared_cell_of_the_small_run(finished_run):
@@ -73,17 +29,6 @@ def test_every_claim_of_the_small_run_has_its_row_with_the_same_verdict(finished
 def test_the_small_run_ends_with_its_report(finished_run):
     assert (finished_run / "results/report.html").stat().st_size > 1_000_000
     assert (finished_run.parent / "printed").read_text().splitlines()[-1] == "Report   results/report.html"
-
-
-def test_every_file_of_the_small_run_or_the_log_of_its_job_says_what_made_it(finished_run):
-    results = finished_run / "results"
-    made = {suffix: sorted(results.rglob(f"*{suffix}")) for suffix in (".parquet", ".zip", ".json", ".safetensors")}
-    assert all(made.values())
-    keys = {path: recorded_key(path) for paths in made.values() for path in paths}
-    assert [path for path, key in keys.items() if key is None] == []
-    logs = {path: marked_key(path) for path in (results / "logs").rglob("*.log")}
-    assert [path for path, key in logs.items() if key is None] == []
-    assert set(keys.values()) <= set(logs.values())
 
 
 def test_examples_are_those_of_the_results_and_their_states_those_of_the_stores(finished_run):
@@ -133,19 +78,3 @@ def _texts(results, variant):
 
 def _ids(path):
     return pl.read_parquet(path)["review_id"].to_list()
-
-
-def allowed(rule: str) -> set[str]:
-    return MAY_IMPORT.get(rule, {"matplotlib"} if rule.startswith("plot_") else set())
-
-
-def test_jobs_import_no_heavy_library_that_is_new_to_their_rule(finished_run):
-    """Imports were half of all computing once. Before you add to `MAY_IMPORT`, see what it costs and how many jobs."""
-    imported = {}
-    for log in (finished_run / "results/logs").rglob("*.log"):
-        first, *_, last, _ = log.read_text().splitlines()  # the very last line is the key
-        rule, names = first.removeprefix("INFO rule ").split(",")[0], last.partition("INFO imported ")[2]
-        assert names, f"{log} does not end with what the job imported"
-        imported.setdefault(rule, set()).update({*names.split(", ")} - {"no heavy library"})
-    assert MAY_IMPORT.keys() <= imported.keys()
-    assert {rule: names - allowed(rule) for rule, names in imported.items() if names - allowed(rule)} == {}

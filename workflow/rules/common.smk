@@ -21,9 +21,8 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
-from homogenization.run.digested import DigestedText
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.storage import read_beforehand
+from homogenization.run.templates import Template
 from homogenization.run.yaml_files import read_arguments, read_yaml
 from homogenization.writers.prompts import load_prompt
 
@@ -36,12 +35,7 @@ try:
         read_yaml(os.path.relpath(file))
     files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
     # Snakemake names a module's files by the module
-    STUDY = load_study(
-        config,
-        source=f"{files}, module {__name__}" if __name__ else files,
-        in_job=not workflow.is_main_process,
-        beforehand=read_beforehand(workflow, config, __name__),
-    )
+    STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
 
@@ -121,4 +115,4 @@ def made_in(folder, reported=False):
 def template(name):
     """A file below workflow/report: an edit of it makes again what is written by it, and nothing else."""
     text = Path(workflow.source_path(f"../report/{name}")).read_text("utf-8")
-    return lambda wildcards: DigestedText([text])  # Snakemake takes braces in a text for wildcards
+    return lambda wildcards: Template([text])  # Snakemake takes braces in a text for wildcards

@@ -11,9 +11,9 @@ if STUDY.consequences:
             depth=lambda wildcards: STUDY.reading.depth(wildcards.model, wildcards.variant),
         output:
             # rows of earlier conditions stay
-            metrics=grown("<results>/consequences/{model}/{variant}/{shard}.parquet"),
-            texts=grown("<results>/consequences/{model}/{variant}/{shard}.texts.parquet"),
-            states=grown("<results>/consequences/{model}/{variant}/{shard}.states.parquet"),
+            metrics=update("<results>/consequences/{model}/{variant}/{shard}.parquet"),
+            texts=update("<results>/consequences/{model}/{variant}/{shard}.texts.parquet"),
+            states=update("<results>/consequences/{model}/{variant}/{shard}.states.parquet"),
         log:
             "<logs>/consequences/{model}/{variant}/{shard}.log",
         wildcard_constraints:

@@ -24,15 +24,8 @@ rule download_corpus:
         "../scripts/download_corpus.py"
 
 
-# the folder of results where it lies: with the prefix of a module, and where jobs find the files of a storage
+# the folder of results where it lies: with the prefix of a module
 RESULTS = str(Path(rules.download_corpus.output.raw).parents[1])
-# the same as a configuration would name it
-NAMED_RESULTS = RESULTS
-if IN_STORAGE:
-    key = rules.download_corpus.output.raw.storage_object.query.removeprefix(
-        workflow.storage_settings.default_storage_prefix or ""
-    )
-    NAMED_RESULTS = str(Path(key.lstrip("/")).parents[1])
 
 
 rule clean_corpus:

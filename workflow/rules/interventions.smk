@@ -9,8 +9,8 @@ if STUDY.intervention_jobs:
             depth="<results>/tables/depth.parquet" if STUDY.interventions.needs_depth else [],
         output:
             # rows of earlier conditions stay
-            metrics=grown("<results>/interventions/{model}/{variant}/{shard}.parquet"),
-            doses=grown("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
+            metrics=update("<results>/interventions/{model}/{variant}/{shard}.parquet"),
+            doses=update("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
         log:
             "<logs>/interventions/{model}/{variant}/{shard}.log",
         conda:

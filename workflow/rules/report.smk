@@ -26,8 +26,6 @@ rule make_report:
         report="<results>/report.html",
     log:
         "<logs>/make_report.log",
-    # where Snakemake's records of the other jobs are
-    localrule: is_apart(workflow)
     conda:
         "../../envs/homogenization.yaml"
     params:
@@ -36,7 +34,7 @@ rule make_report:
         config=config
         | {
             "variants": with_default_variants(config.get("variants", {})),
-            "results": NAMED_RESULTS,
+            "results": RESULTS,
             "claims": STUDY.claims,
         },
         address=ADDRESS,
@@ -131,9 +129,8 @@ if STUDY.examples:
             metrics=[] if STUDY.examples.reviews else "<results>/tables/metrics.parquet",
             similarity=[] if STUDY.examples.reviews else "<results>/tables/similarity.parquet",
         output:
-            # the same texts are not read again
-            texts=grown("<results>/examples/{model}.texts.parquet"),
-            tokens=grown("<results>/examples/{model}.tokens.parquet"),
+            texts="<results>/examples/{model}.texts.parquet",
+            tokens="<results>/examples/{model}.tokens.parquet",
         log:
             "<logs>/examples/{model}.log",
         conda:

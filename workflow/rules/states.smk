@@ -51,27 +51,6 @@ rule build_random_model:
         "../scripts/build_random_model.py"
 
 
-for number, (carried, source) in enumerate(STUDY.carried.items(), 1):
-
-    rule:
-        """Copies the files of a model from a folder of this machine to the storage that jobs read."""
-        name:
-            "carry_weights" if number == 1 else f"carry_weights_{number}"
-        input:
-            files=[local(file) for file in source.carried.values()],
-        output:
-            files=source.built_files("<results>"),
-        log:
-            f"<logs>/weights/{carried}.log",
-        conda:
-            "../../envs/homogenization.yaml"
-        params:
-            code=code("carry_weights", "models"),
-            weights=source.params(),
-        script:
-            "../scripts/carry_weights.py"
-
-
 rule convert_gguf:
     """Weights and tokenizer of a GGUF file, as safetensors in float32."""
     input:

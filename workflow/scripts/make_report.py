@@ -11,16 +11,14 @@ from homogenization.run.job import job
 from homogenization.reading.citation import provenance
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
-from homogenization.run.origin import ORIGIN
 from homogenization.run.parquet import read_table
-from homogenization.run.storage import arguments_of_storage
 
 report = snakemake.output.report
 with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(report) as partial:
     configfile = Path(folder) / "config.json"
     configfile.write_text(json.dumps(snakemake.params.config))
     origin = json.dumps(provenance(read_table(snakemake.input.extraction), snakemake.params.config))
-    environment = os.environ | {ORIGIN: origin}
+    environment = os.environ | {"HOMOGENIZATION_PROVENANCE": origin}
     style = Path(folder) / "style.css"
     style.write_text(snakemake.params.style[0])
     snakefile = snakemake.params.address or Path(snakemake.scriptdir).resolve().parent / "Snakefile"
@@ -28,8 +26,6 @@ with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(repo
     command += ["--configfile", str(configfile), "--report", str(partial), "--report-stylesheet", str(style)]
     # the running workflow holds the lock; its profile may name an executor, which a report does not need
     command += ["--nolock", "--workflow-profile", "none"]
-    # records of jobs name the objects of a storage
-    command += arguments_of_storage()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     print(done.stdout)
     if done.returncode != 0:

@@ -8,5 +8,5 @@ from homogenization.states.store import open_store
 with job(snakemake), open_store(snakemake.input.states) as store:
     chosen = arguments(snakemake)
     measure = class_of(snakemake.params.module.removeprefix("measures."))
-    made_by = {**chosen, "states": provenance(store)}
-    write_tables(measured(measure(store, **chosen)), snakemake.output, measure.schemas, made_by)
+    metadata = {**chosen, "states": provenance(store)}
+    write_tables(measured(measure(store, **chosen)), snakemake.output, measure.schemas, metadata)

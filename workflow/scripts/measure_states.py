@@ -2,18 +2,17 @@
 
 import time
 
-from homogenization.run.job import job, job_record
+from homogenization.run.job import job
 from homogenization.measures.in_pass import measure_shard
 from homogenization.measures.workers import workers_beside
 from homogenization.run.files import write_json
-from homogenization.run.usage import seconds_since_start
 from homogenization.states.model import model_of_job
 
 with job(snakemake):
     began = time.perf_counter()
-    before = {"seconds_starting": seconds_since_start()}
+    before = {}
     with workers_beside(snakemake.params.model["device"], snakemake.threads) as workers:
         model = model_of_job(snakemake)
         before["seconds_loading"] = time.perf_counter() - began
         record = measure_shard(model, snakemake.input, snakemake.params, dict(snakemake.output.items()), workers)
-    write_json(before | record | {"made_by": job_record()}, snakemake.output.run)
+    write_json(before | record, snakemake.output.run)

@@ -2,14 +2,7 @@
 
 from homogenization.run.job import job
 from homogenization.report.reading import read_examples
-
-
-def load():
-    """The model, with torch and transformers: four seconds, where texts are read that were not read before."""
-    from homogenization.states.model import model_of_job
-
-    return model_of_job(snakemake)
-
+from homogenization.states.model import model_of_job
 
 with job(snakemake):
-    read_examples(load, snakemake.input, snakemake.params, snakemake.output)
+    read_examples(model_of_job(snakemake), snakemake.input, snakemake.params, snakemake.output)

@@ -1,8 +1,6 @@
 """The configuration as a whole: what is read of it, where jobs run on other machines too; its keys."""
 
-import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +10,9 @@ import polars as pl
 import pytest
 
 from configured import problems, study_of
-from conftest import ROOT, SMALL, with_changes
+from conftest import ROOT, SMALL
 from homogenization.config.study import Study, load_study
 from homogenization.models.weights import SOURCES
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 
 LOCAL = {"backend": "transformers", "weights": {"hub": "a/b"}}
@@ -175,41 +172,3 @@ def test_every_key_is_described():
 @pytest.mark.parametrize("given", ["mine/", "./mine", "mine//", "other/../mine", ".//mine/."])
 def test_a_folder_of_results_has_one_name(given):
     assert study_of(results=given).results == "mine"
-
-
-@pytest.fixture
-def own_files(tmp_path):
-    """A configuration of files that are not there any more, and what the process that sends jobs read of them."""
-    (tmp_path / "model").mkdir()
-    for name in ("config.json", "model.safetensors", "tokenizer.json", "merges.txt", "origin.txt", "notes.md"):
-        (tmp_path / "model" / name).write_text("{}")
-    (tmp_path / "mine.jsonl").write_text('{"text": "A review."}\n' * 12)
-    weights = {"path": str(tmp_path / "model")}
-    raw = with_changes(SMALL, {"corpus.source": str(tmp_path / "mine.jsonl"), "models.own": {"weights": weights}})
-    raw["similarity"] = SMALL["similarity"] | {"encoder": weights}
-    study = load_study(raw, beforehand={})
-    shutil.rmtree(tmp_path)
-    return raw, study
-
-
-def test_a_job_reads_none_of_the_files_that_the_configuration_names(own_files):
-    raw, _ = own_files
-    with pytest.raises(HomogenizationError, match=r"mine\.jsonl' does not exist"):
-        load_study(raw)
-    assert load_study(raw, in_job=True).models["own"].weights.path == raw["models"]["own"]["weights"]["path"]
-
-
-def test_a_job_elsewhere_knows_what_was_read_of_them(own_files):
-    raw, study = own_files
-    known = json.loads(json.dumps(study.read_beforehand))
-    in_job = load_study(raw, in_job=True, beforehand=known)
-    assert in_job == study
-    assert in_job.corpus.label_column is None
-    ((folder, source),) = in_job.carried.items()
-    names = ["config.json", "merges.txt", "model.safetensors", "tokenizer.json"]
-    assert source.carried == {name: f"{source.path}/{name}" for name in names}
-    files = [f"results/weights/{folder}/{name}" for name in (*names, "origin.txt", "weights.sha256")]
-    assert in_job.models["own"].weights.files("results", "own") == files
-    assert in_job.similarity.encoder.built_files("results") == files
-    # machines that share files read the folder itself
-    assert load_study(raw, in_job=True).similarity.encoder.built_files("results") == []

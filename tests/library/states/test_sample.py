@@ -90,7 +90,7 @@ def test_a_sample_is_read_as_a_store(tmp_path, optional):
         assert (sample.attention_received() is None) == (not optional)
         assert sample.review_ids == store.review_ids
         assert sample.tokens_before_truncation.tolist() == store.tokens_before_truncation.tolist()
-        assert sample.attributes == store.attributes | {"sampled_tokens": 4, "sampled_by": {}}
+        assert sample.attributes == store.attributes | {"sampled_tokens": 4}
 
 
 def test_no_chunk_is_padded_and_none_is_large(tmp_path):

@@ -188,14 +188,3 @@ def test_a_store_of_another_schema_is_named(tmp_path, states, monkeypatch):
     write(tmp_path / "s.zarr.zip", states, LENGTHS)
     with pytest.raises(HomogenizationError, match="schema version 99"), open_store(tmp_path / "s.zarr.zip"):
         pass
-
-
-@pytest.mark.parametrize("writing_threads", [0, 2])
-@pytest.mark.parametrize("chunk_tokens", [64, 4096])
-def test_a_full_disk_is_named_and_nothing_is_left(small_disk, chunk_tokens, writing_threads):
-    states = np.ones((2, 4096, 64), dtype=np.float32)
-    path = small_disk / "s.zarr.zip"
-    with pytest.raises(HomogenizationError, match="the disk is full"):
-        write(path, states, [4096], chunk_tokens=chunk_tokens, pieces=(512,), writing_threads=writing_threads)
-    assert not os.listdir(small_disk)
-    write(small_disk / "s.zarr.zip", states[:, :64], [64])

@@ -12,8 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError, nearest
-from homogenization.run.regular_files import kind_of_special, open_regular
-from homogenization.run.sections import InputPath, Section, lies_here, readable, refused
+from homogenization.run.sections import InputPath, Section, readable, refused
 
 _MOST_SHARDS = 10_000
 _ROWS = 1000  # rows that are looked at
@@ -62,7 +61,7 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
 
     @field_validator("source")
     @classmethod
-    def local_file_exists(cls, source: str, info: ValidationInfo) -> str:
+    def local_file_exists(cls, source: str) -> str:
         """A source that looks like a file exists and has a readable format."""
         if "://" in source:
             raise ValueError(f"{source!r} is an address; give the id of a data set on the hub, or download the file")
@@ -70,9 +69,7 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
             suffix = Path(source).suffix
             if suffix.lower() not in FORMATS:
                 raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(FORMATS)}")
-            if kind := lies_here(info) and kind_of_special(source):
-                raise ValueError(f"{source!r} is {kind}, and not a file; copy what it gives to a file")
-            if lies_here(info) and not Path(source).is_file():
+            if not Path(source).is_file():
                 raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
         return source
 
@@ -104,10 +101,10 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
     )
 
     @model_validator(mode="after")
-    def columns_exist(self, info: ValidationInfo) -> Self:
+    def columns_exist(self) -> Self:
         """A local file can be read and has the columns."""
         try:
-            return readable(_check_columns)(self, info) if self.is_local else self
+            return readable(_check_columns)(self) if self.is_local else self
         except ValueError as error:
             raise ValueError(str(error).removeprefix("corpus: ")) from None  # which stands before every problem here
 
@@ -156,7 +153,8 @@ def _lacks_column(source: object, column: str) -> bool:
 
 def _columns(path: Path) -> list[str] | None:
     """The columns of a local file, by its first `_ROWS` rows; none for a file without rows, None where unknown."""
-    open_regular(path).close()  # what is no file would be waited for
+    if not path.is_file():
+        raise FileNotFoundError(path)
     kind = path.suffix.lower()
     if kind == ".parquet":
         import pyarrow.parquet

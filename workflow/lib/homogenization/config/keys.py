@@ -44,7 +44,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import nearest
-from homogenization.run.sections import ExpandedPath, Name, Section, lies_here, names_of, one_path
+from homogenization.run.sections import ExpandedPath, Name, Section, names_of, one_path
 
 # keys by which sections name entries of the study, and the section of these entries
 _NAMED = {"models": "models", "variants": "variants", "pairs": "variants", "contrast": "variants"}
@@ -111,18 +111,10 @@ depends on it."""
         if special := sorted(set(results) & set("*?")):
             raise ValueError(f"{results!r}: the name of a folder of results has no {' or '.join(map(repr, special))}")
         if "://" in results:
-            scheme, _, place = results.partition("://")
-            bucket, _, folder = place.partition("/")
-            raise ValueError(
-                f"{results!r} is an address; name a folder alone ({folder or 'results'}), and call Snakemake with "
-                f"--default-storage-provider {'gcs' if scheme == 'gs' else scheme} --default-storage-prefix "
-                f"{scheme}://{bucket}, which keeps the folder there (docs/cluster.md)"
-            )
+            raise ValueError(f"{results!r} is an address; name a folder")
         place, results = Path(results).resolve(), os.path.normpath(results)
         if place != Path(results).resolve():
             raise ValueError(f"{results!r} leads through a link and '..'; write the path out")
-        if not lies_here(info):
-            return results
         if Path.cwd().is_relative_to(place) or (place / "Snakefile").exists():
             raise ValueError(
                 f"{results!r} holds other files than results (the working directory or a Snakefile); name a folder of "
@@ -140,7 +132,7 @@ depends on it."""
     def image_exists(cls, container: str | None, info: ValidationInfo) -> str | None:
         """An image that is a file exists."""
         is_file = container is not None and one_path(container).endswith(".sif") and "://" not in container
-        if is_file and lies_here(info) and not Path(container).is_file():
+        if is_file and not Path(container).is_file():
             raise ValueError(f"the file {container!r} does not exist; build it (docs/cluster.md), or name an address")
         return container
 
@@ -230,7 +222,7 @@ depends on it."""
         """An entry that is trained stands for a model of each seed and snapshot; its start can be trained."""
         single = single_models(models)
         for model in single.values():
-            if model.weights.arm and "results" in info.data and lies_here(info):
+            if model.weights.arm and "results" in info.data:
                 _check_trainable(model.weights, model.weights.start.declared(info.data["results"]))
         return single
 
@@ -294,7 +286,7 @@ def _check_writer(entry: AnyKeyphrases | AnyVariant, info: ValidationInfo, where
 
 def _check_networks(chosen: Interventions | Consequences, info: ValidationInfo, section: str) -> None:
     """Refuse models whose files tell that they lack a head, with which damage is measured, or rotary positions."""
-    models = info.data.get("models", {}) if "results" in info.data and lies_here(info) else {}
+    models = info.data.get("models", {}) if "results" in info.data else {}
     for name in [name for name in chosen.models or models if name in models]:
         declared = models[name].weights.declared(info.data["results"])
         if declared and declared.lacks_head:

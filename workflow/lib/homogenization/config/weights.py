@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Any, Union
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag
 
 from homogenization.models.source import Source
 from homogenization.models.weights import SOURCES, TOKENIZER_FILES, PathWeights, RandomWeights
-from homogenization.run.sections import lies_here, without_nulls
+from homogenization.run.sections import without_nulls
 
 
 def one_of_sources(sources: tuple[type[Source], ...]) -> Any:
@@ -32,9 +32,9 @@ def one_of_sources(sources: tuple[type[Source], ...]) -> Any:
     ]
 
 
-def _with_tokenizer(weights: Source, info: ValidationInfo) -> Source:
+def _with_tokenizer(weights: Source) -> Source:
     """`weights`, after a check that a folder on this machine has a tokenizer beside the model."""
-    if isinstance(weights, PathWeights) and weights.gguf is None and lies_here(info):
+    if isinstance(weights, PathWeights) and weights.gguf is None:
         folder = Path(weights.path)
         if not any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
             raise ValueError(

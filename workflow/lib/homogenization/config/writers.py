@@ -1,13 +1,13 @@
 """The part of the configuration on language models that write: which they are, and how they are asked."""
 
 from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from homogenization.config.models import RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.models.dtypes import Dtype
-from homogenization.run.secrets import secrets_of
 from homogenization.run.sections import InputPath, Option, readable, without_nulls
 from homogenization.writers.prompts import load_prompt
 
@@ -102,10 +102,10 @@ and steps that need one are refused."""
         """An address with its protocol, unless a variable holds it; without a key."""
         if base_url is not None and not base_url.startswith(("http://", "https://", "$")):
             raise ValueError(f"{base_url!r} is no address; begin it with http:// or https://")
-        if any(not secret.startswith("$") for secret in secrets_of(base_url or "")):
+        if not (urlsplit(base_url or "").password or "$").startswith("$"):
             raise ValueError(
-                "it holds a key or a password, which would stand in logs and tables; put it into an environment "
-                "variable, and write https://user:$PASSWORD@host/v1"
+                "it holds a password, which would stand in logs and tables; put it into an environment variable, and "
+                "write https://user:$PASSWORD@host/v1"
             )
         return base_url
 

@@ -9,10 +9,9 @@ from typing import Any
 import polars as pl
 
 from homogenization.corpus.local_files import FORMATS, class_names, flat_columns, is_local, missing_column, read_columns
-from homogenization.run.errors import HomogenizationError
+from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.run.hub import check_cached, hub_advice, unreachable
 from homogenization.run.job import announce
-from homogenization.run.secrets import first_line
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")  # a whole number, as a column of floats writes it
 _NO_LABEL = "-1"

@@ -1,5 +1,7 @@
 """Rows of an earlier run, by condition: what was computed with the same model, texts and code is not computed again."""
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -13,6 +15,11 @@ from homogenization.run.parquet import read_table, table_metadata, write_table
 logger = logging.getLogger(__name__)
 
 CACHE_KEYS = "computed_with"
+
+
+def cache_key(**dependencies: Any) -> str:
+    """A hash of all that rows depend on, plain values: 16 hexadecimal digits."""
+    return hashlib.sha256(json.dumps(dependencies, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def update_tables(

@@ -7,12 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.interventions.cache import update_tables
+from homogenization.interventions.cache import cache_key, update_tables
 from homogenization.interventions.conditions import STEEPEST, UNTOUCHED, Condition
 from homogenization.interventions.intervened import check_conditions, intervene
 from homogenization.interventions.passes import Run
 from homogenization.interventions.schedule import Pack
-from homogenization.run.made_by import cache_key
 from homogenization.run.parquet import read_table
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import windows, with_originals

@@ -18,7 +18,7 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.source import ResolvedWeights
 from homogenization.models.weights import HUB_FILES, BuiltWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import gone
+from homogenization.run.files import damage
 from homogenization.run.regular_files import sha256_once
 
 DIGESTS_FILE = BUILT_FILES["digests"]  # in the format of sha256sum
@@ -89,7 +89,7 @@ def _known_digests(weights: ResolvedWeights) -> dict[str, str]:
         return known
     listed = next((folder / name for name in _DIGESTS_FILES if (folder / name).is_file()), None)
     if listed is None and isinstance(source, BuiltWeights):
-        raise gone(folder / DIGESTS_FILE)
+        raise damage(folder / DIGESTS_FILE, "gone")
     if listed is None:
         return {}
     known = {}

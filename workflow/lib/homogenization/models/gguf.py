@@ -35,9 +35,7 @@ from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURE
 from homogenization.models.loaded import FLOATS, refuse_not_finite
 from homogenization.models.saving import save_model
 from homogenization.models.weights import source_of
-from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import full_disk_named
-from homogenization.run.secrets import first_line
+from homogenization.run.errors import HomogenizationError, first_line
 
 _FLOAT_VALUES = ([GGUFValueType.FLOAT32], [GGUFValueType.FLOAT64])
 # byte-level vocabularies whose texts are split as GPT-2 splits them, which is what transformers does by itself; True:
@@ -72,8 +70,7 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".gguf.") as scratch, _read_once():
-        with full_disk_named("the file to convert", Path(folder)):
-            path, described, digest = source_of(weights).fetch_gguf(Path(scratch))
+        path, described, digest = source_of(weights).fetch_gguf(Path(scratch))
         # a folder with this file alone: a folder of the user's may hold another configuration or tokenizer
         link = Path(scratch, "alone", "model.gguf")
         link.parent.mkdir()

@@ -19,8 +19,7 @@ from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.folders import checked_folder, fields_of, weight_files
 from homogenization.models.loaded import check_loaded
-from homogenization.run.errors import HomogenizationError
-from homogenization.run.secrets import first_line
+from homogenization.run.errors import HomogenizationError, first_line
 
 
 def load_config(folder: Path) -> PreTrainedConfig:

@@ -10,8 +10,6 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.digests import DIGESTS_FILE, list_digests, verified_weights
 from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.files import written_together
-from homogenization.run.job import job_record
-from homogenization.run.made_by import marked
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -58,5 +56,5 @@ def _written(folder: str | Path, names: Sequence[str], origin: str) -> Iterator[
     names = [*names, ORIGIN_FILE]
     with written_together(folder, [*names, DIGESTS_FILE]) as partial:
         yield partial
-        (partial / ORIGIN_FILE).write_text(marked(origin, job_record().get("key")), encoding="utf-8")
+        (partial / ORIGIN_FILE).write_text(f"{origin}\n", encoding="utf-8")
         list_digests(partial, names)

@@ -8,8 +8,7 @@ from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBas
 from homogenization.models.declared import declared_in
 from homogenization.models.loading import load_config
 from homogenization.models.tokens import opening_token_id
-from homogenization.run.errors import HomogenizationError
-from homogenization.run.secrets import first_line
+from homogenization.run.errors import HomogenizationError, first_line
 
 logger = logging.getLogger(__name__)
 

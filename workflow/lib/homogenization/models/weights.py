@@ -11,7 +11,7 @@ from glob import escape
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared
@@ -23,12 +23,11 @@ from homogenization.models.source import (
     ResolvedWeights,
     Source,
     built_in,
-    folder_name,
 )
 from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.packages import package_folder
-from homogenization.run.sections import ExpandedPath, lies_here, one_path, refused
+from homogenization.run.sections import ExpandedPath, one_path, refused
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
@@ -119,26 +118,20 @@ class PathWeights(MayHoldGguf):
 
     path: ExpandedPath
     """Folder with `config.json`, `*.safetensors` and the tokenizer."""
-    _carried: tuple[str, ...] = PrivateAttr(())
 
     @field_validator("path")
     @classmethod
-    def is_a_folder(cls, path: str, info: ValidationInfo) -> str:
+    def is_a_folder(cls, path: str) -> str:
         """The folder exists."""
-        if lies_here(info) and Path(path).is_file():
+        if Path(path).is_file():
             raise ValueError(f"{path!r} is a file; name the folder that holds it, {str(Path(path).parent)!r}")
-        if lies_here(info) and not Path(path).is_dir():
+        if not Path(path).is_dir():
             raise ValueError(f"the folder {path!r} does not exist; relative paths start at the working directory")
         return path
 
     @model_validator(mode="after")
-    def holds_a_model(self, info: ValidationInfo) -> "PathWeights":
-        """The folder holds a model that can be loaded safely; its files are known to jobs that run elsewhere."""
-        carried = (info.context or {}).get("carried")
-        if carried is not None and self.gguf is None:
-            self._carried = tuple(carried.get(self.path) or self._all_files())
-        if not lies_here(info):
-            return self
+    def holds_a_model(self) -> "PathWeights":
+        """The folder holds a model that can be loaded safely."""
         folder = Path(self.path)
         if self.gguf is not None:
             if not (folder / self.gguf).is_file():
@@ -165,21 +158,6 @@ class PathWeights(MayHoldGguf):
             if file.is_file()
         }
         return sorted(found - {ORIGIN_FILE, BUILT_FILES["digests"]})
-
-    @property
-    def carried_in(self) -> str | None:
-        """The folder, below `weights/`, from which jobs on other machines read these files; None where none do."""
-        return folder_name(Path(self.path).absolute().name, self.path) if self._carried else None
-
-    @property
-    def carried(self) -> dict[str, str]:
-        """The files that are carried there, by name."""
-        return {name: str(Path(self.path, name)) for name in self._carried}
-
-    def built_files(self, results: str, model: str = "") -> list[str]:
-        """The files of the conversion, or those that are carried, with their origin and digests."""
-        names = (*self._carried, ORIGIN_FILE, BUILT_FILES["digests"]) if self._carried else ()
-        return super().built_files(results, model) or [f"{results}/weights/{self.carried_in}/{name}" for name in names]
 
     def files(self, results: str, model: str = "") -> list[str]:
         """The files of the folder that the model is loaded from, or those that its GGUF file is converted to."""
@@ -214,9 +192,9 @@ class PackageWeights(MayHoldGguf):
 
     @field_validator("package")
     @classmethod
-    def is_installed(cls, package: str, info: ValidationInfo) -> str:
+    def is_installed(cls, package: str) -> str:
         """Python finds the package."""
-        if lies_here(info) and package_folder(package) is None:
+        if package_folder(package) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it or use 'path'")
         return package
 

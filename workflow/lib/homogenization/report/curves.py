@@ -23,7 +23,6 @@ from homogenization.report.curve_rows import KEYS, VERDICTS, Cell, as_json, head
 from homogenization.report.page import packed, render
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
-from homogenization.run.user_cache import noted
 
 MOST_BYTES = 6_000_000  # of the page before it is packed, which halves it; that of the embedded experiment has a third
 _ROOM = 60_000  # for what stands on it beside scripts and numbers
@@ -86,7 +85,7 @@ def curves_page(
     )
     tested = compared.filter(pl.col("reason").is_null())
     of_tokens = [view for view in sorted(reviews.table["view"].unique()) if view not in views]
-    bundle = _bundle(".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]))
+    bundle = vl_convert.javascript_bundle(vl_version=".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]))
     rows = rows_within(
         reviews.table,
         tested,
@@ -149,12 +148,6 @@ def curves_page(
     if left_out:
         logging.warning(left_out)
     return html
-
-
-def _bundle(version: str) -> str:
-    """The scripts of this version of Vega-Lite; putting them together takes longer than all else that the page does."""
-    made_by = f"vl-convert {vl_convert.__version__}, Vega-Lite {version}"
-    return noted("scripts", made_by.encode(), lambda: vl_convert.javascript_bundle(vl_version=version))
 
 
 def _scripts(bundle: str, spec: dict[str, Any]) -> Markup:

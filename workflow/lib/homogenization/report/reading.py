@@ -1,6 +1,6 @@
 """A model reads the few reviews that a page shows, in every variant of the page."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,32 +20,29 @@ from homogenization.report.tokens import (
     sizes,
 )
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.made_by import cache_key
-from homogenization.run.parquet import read_table, read_tables, table_metadata, write_tables
+from homogenization.run.parquet import read_table, read_tables, write_tables
 
 if TYPE_CHECKING:  # a model that reads nothing anew needs no torch
     from homogenization.states.held import HeldStates
     from homogenization.states.model import LanguageModel
 
-_CACHE_KEY = "cache_key"  # of the metadata
 Row = dict[str, Any]
 OfVariants = Mapping[str, pl.DataFrame]  # by variant: review_id, text, original
 
 
-def read_examples(load: Callable[[], "LanguageModel"], inputs: Any, params: Any, files: Sequence[str]) -> None:
+def read_examples(model: "LanguageModel", inputs: Any, params: Any, files: Sequence[str]) -> None:
     """Choose the reviews, let a model read them, and write what the page needs: the tables of `report.tokens.SCHEMAS`.
 
-    States are those of an extraction of the whole sample: of each review alone. Where `files` hold the same texts, read
-    in the same way, the model is not loaded: other results that choose the same reviews cost nothing.
+    States are those of an extraction of the whole sample: of each review alone.
 
     Args:
-        load: loads the model.
+        model: the model.
         inputs: files: `corpus` and `keyphrases`, one for each shard; `variants`, one for each variant and shard;
-            `weights`; `metrics` and `similarity`, which may be empty where reviews are named.
-        params: parameters of the rule: `code`; `model`, the entry; `variants`, in the order of their files; `reviews`,
+            `metrics` and `similarity`, which may be empty where reviews are named.
+        params: parameters of the rule: `model`, the entry; `variants`, in the order of their files; `reviews`,
             or None; `choice`, the further arguments of `chosen_reviews`; `sizes`, those of `sizes`; `storage`,
             keyword arguments of `Reading`.
-        files: files to write, which may be there.
+        files: files to write.
 
     Raises:
         HomogenizationError: a named review is not in the sample; and as `extract` does.
@@ -60,15 +57,9 @@ def read_examples(load: Callable[[], "LanguageModel"], inputs: Any, params: Any,
         texts[name] = there.join(of_originals, on="review_id", how="left").sort("review_id")
     phrases = read_tables(inputs.keyphrases).join(chosen, on="review_id", how="semi")
     terms = {name: sorted(set(of)) for name, of in phrases.group_by("review_id").agg("phrase").rows()}
-    key = _cache_key(texts, terms, params, inputs.weights)
-    if all(Path(file).exists() and table_metadata(file).get(_CACHE_KEY) == key for file in files):
-        print("the same texts as before, which are not read again")
-        of_texts, of_tokens = map(read_table, files)
-        of_texts = of_texts.drop("choice", "difference")
-    else:
-        of_texts, of_tokens = _read(load(), texts, terms, params)
+    of_texts, of_tokens = _read(model, texts, terms, params)
     of_texts = chosen.join(of_texts, on="review_id", maintain_order="left_right").select(*EXAMPLE_TEXTS_SCHEMA)
-    write_tables([of_texts, of_tokens], files, SCHEMAS, {_CACHE_KEY: key})
+    write_tables([of_texts, of_tokens], files, SCHEMAS, {})
 
 
 def _chosen(inputs: Any, review_ids: Sequence[str], params: Any) -> pl.DataFrame:
@@ -85,17 +76,6 @@ def _chosen(inputs: Any, review_ids: Sequence[str], params: Any) -> pl.DataFrame
         rows = [(name, NAMED, None) for name in params.reviews]
     schema = {name: EXAMPLE_TEXTS_SCHEMA[name] for name in ("review_id", "choice", "difference")}
     return pl.DataFrame(rows, schema, orient="row")
-
-
-def _cache_key(texts: OfVariants, terms: Mapping[str, Sequence[str]], params: Any, weights: Sequence[str]) -> str:
-    """A hash of all that the rows depend on, but for why a review is shown."""
-    stats = [Path(file).stat() for file in weights]
-    return cache_key(
-        texts={name: of.rows() for name, of in texts.items()},
-        terms=terms,
-        files=[(file, stat.st_size, stat.st_mtime_ns) for file, stat in zip(weights, stats, strict=True)],
-        options=[params.code, params.model, params.sizes, params.storage],
-    )
 
 
 def _read(

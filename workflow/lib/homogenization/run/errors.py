@@ -1,4 +1,4 @@
-"""The exception whose message addresses the person who runs the workflow, and a hint for such messages."""
+"""The exception whose message addresses the person who runs the workflow, and words for such messages."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -16,6 +16,11 @@ _SYNONYMS = {
 
 class HomogenizationError(Exception):
     """A problem that the user can solve; the message names key or file, value, allowed values and remedy."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or the error's type."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

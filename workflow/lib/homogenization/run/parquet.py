@@ -1,35 +1,22 @@
-"""Tables as Parquet files, each with a checksum of its bytes and a record of the job that made it.
+"""Tables as Parquet files, whose metadata say in JSON what they were made with."""
 
-The checksum covers the whole file. Parquet's own covers only the pages: despite it, a flipped byte in the footer of a
-small table gives other columns or values in one case of 25 (pyarrow 25, `page_checksum_verification`).
-"""
-
-import io
 import json
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from homogenization.run.files import damage, read_bytes, read_csv, write_csv, written_whole
-from homogenization.run.job import job_record
-from homogenization.run.made_by import METADATA_KEY
+from homogenization.run.files import damage, read_csv, write_csv, written_whole
 
-_CHECKSUM_KEY = "homogenization_checksum"
-_CHECKSUM_MARK = f'"{_CHECKSUM_KEY}": "'.encode()  # precedes the checksum in the file: the metadata are JSON
-_CHECKSUM_DIGITS = 64
+_METADATA_KEY = "homogenization"
 
 
 def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write `table` as Parquet, whole; the file's metadata (JSON) hold `metadata`, the job's record and a checksum."""
-    made_by = {"made_by": job_record()} if job_record() else {}
-    header = {_CHECKSUM_KEY: "0" * _CHECKSUM_DIGITS, **(metadata or {}), **made_by}
-    content = io.BytesIO()
-    table.write_parquet(content, compression="zstd", metadata={METADATA_KEY: json.dumps(header, sort_keys=True)})
+    """Write `table` as Parquet, whole; the file's metadata hold `metadata` as JSON."""
+    header = {_METADATA_KEY: json.dumps(metadata or {}, sort_keys=True)}
     with written_whole(path) as partial:
-        partial.write_bytes(_with_checksum(content.getvalue()))
+        table.write_parquet(partial, compression="zstd", metadata=header)
 
 
 def write_tables(
@@ -72,13 +59,12 @@ def read_table(path: str | Path) -> pl.DataFrame:
     """Read a Parquet table that this workflow made.
 
     Raises:
-        HomogenizationError: the file is gone, or it is damaged, cut short or not Parquet and was moved aside.
+        HomogenizationError: the file is gone, or it is damaged, cut short or not Parquet.
     """
-    content = _read_checked(path)
     try:
-        return pl.read_parquet(content)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise damage(path, f"not a readable Parquet table: {error}") from error
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise damage(path, error) from error
 
 
 def read_input(files: Any, schema: Mapping[str, Any] | None = None) -> Any:
@@ -105,26 +91,7 @@ def table_metadata(path: str | Path) -> dict[str, Any]:
     Raises:
         HomogenizationError: in the same cases as in `read_table`.
     """
-    content = _read_checked(path)
     try:
-        metadata = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[METADATA_KEY])
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError) as error:
-        raise damage(path, f"no readable metadata of this workflow: {error}") from error
-    metadata.pop(_CHECKSUM_KEY, None)
-    return metadata
-
-
-def _read_checked(path: str | Path) -> bytes:
-    """The bytes of a table after a check of its checksum; a table of another program has none and is not checked."""
-    content = read_bytes(path)
-    if _CHECKSUM_MARK in content and content != _with_checksum(content):
-        raise damage(path, "its checksum does not fit its contents")
-    return content
-
-
-def _with_checksum(content: bytes) -> bytes:
-    """`content` with the BLAKE2b hash of all other bytes at the place that the metadata reserve for it."""
-    start = content.rindex(_CHECKSUM_MARK) + len(_CHECKSUM_MARK)
-    before, after = content[:start], content[start + _CHECKSUM_DIGITS :]
-    checksum = blake2b(before + after, digest_size=_CHECKSUM_DIGITS // 2).hexdigest()
-    return before + checksum.encode() + after
+        return json.loads(pl.read_parquet_metadata(path)[_METADATA_KEY])
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError) as error:
+        raise damage(path, error) from error

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from homogenization.run.errors import HomogenizationError, nearest
 
@@ -76,17 +76,12 @@ def one_path(path: str) -> str:
     return path
 
 
-def lies_here(info: ValidationInfo) -> bool:
-    """Whether files that the configuration names can be looked at: a job may run on a machine that lacks them."""
-    return not (info.context or {}).get("in_job")
+def readable(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A validator: what a value names can be read."""
 
-
-def readable(read: Callable[[Any], Any]) -> Callable[[Any, ValidationInfo], Any]:
-    """A validator: what a value names can be read, where it can be looked at."""
-
-    def check(value: Any, info: ValidationInfo) -> Any:
+    def check(value: Any) -> Any:
         try:
-            if value is not None and lies_here(info):
+            if value is not None:
                 read(value)
         except HomogenizationError as error:
             raise ValueError(str(error)) from None

@@ -1,5 +1,6 @@
 """A model reads reviews: the source of a stream of hidden states, and of whatever else its passes show."""
 
+import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,6 @@ import torch
 
 from homogenization.models.digests import combined_digest
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel
@@ -143,7 +143,7 @@ class Reading:
             `identity`, n_reviews and n_tokens (as read), n_cut and n_left_out (reviews that are cut or not read because
             they are too long), n_tokens_cut_off, max_tokens, seconds_total, seconds_forward, seconds_write (time for
             which the passes waited), tokens_per_second (over the total), token_budget (of the last pass),
-            peak_memory_mb (of the process), peak_device_memory_mb (of the fullest CUDA device, or None), device, dtype
+            peak_memory_mb (of the process), peak_device_memory_mb (of the CUDA device, or None), device, dtype
             of the model and weights_digest (one SHA-256 for all files of weights; None without files).
         """
         ended = time.perf_counter()
@@ -162,8 +162,8 @@ class Reading:
             "seconds_write": self._seconds_waited + ended - self._read_through,
             "tokens_per_second": n_tokens / total,
             "token_budget": self.token_budget,
-            "peak_memory_mb": peak_memory_mb(),
-            "peak_device_memory_mb": peak_device_memory_mb(),
+            "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
+            "peak_device_memory_mb": torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_initialized() else None,
             "device": str(self.model.packed.device),
             "dtype": self.model.provenance["dtype"],
             "weights_digest": combined_digest(digests) if digests else None,

@@ -15,7 +15,6 @@ import torch
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.models.tokens import Tokens
-from homogenization.run.job import job_record
 from homogenization.states.store import open_store
 from homogenization.states.stream import Block, Contents, stream
 from homogenization.states.writer import StateWriter, written_store
@@ -89,7 +88,7 @@ def sampled(contents: Contents, sample: Sample) -> Iterator["Sampler"]:
         tokens.tokens_before_truncation,
         tokens.positions[rows],
     )
-    attributes = {**contents.attributes, "sampled_tokens": sample.sample_tokens, "sampled_by": job_record()}
+    attributes = {**contents.attributes, "sampled_tokens": sample.sample_tokens}
     contents = replace(contents, tokens=of_sample, attributes=attributes)
     with written_store(sample.path, contents, sample.chunk_tokens) as writer:
         yield Sampler(writer, rows)

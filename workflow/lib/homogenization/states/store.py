@@ -19,7 +19,7 @@ from zarr.storage import ZipStore
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import damage, gone
+from homogenization.run.files import damage
 from homogenization.states.stream import SCHEMA_VERSION, Contents, StoreShape, TokenStates
 
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
@@ -125,7 +125,7 @@ def open_store(path: str | Path) -> Iterator[StateStore]:
     try:
         path.open("rb").close()
     except FileNotFoundError as error:
-        raise gone(path) from error
+        raise damage(path, error) from error
     store = ZipStore(path, mode="r")
     try:
         with _damage_named(path):
@@ -148,7 +148,7 @@ def _damage_named(path: Path) -> Iterator[None]:
         raise
     except Exception as error:  # a flipped byte may surface as any of a dozen exceptions
         if isinstance(error, FileNotFoundError) and not path.exists():  # another job has just moved it aside
-            raise gone(path) from error
+            raise damage(path, error) from error
         # an error of the disk or network tells nothing about the contents, except EINVAL: a place outside of the file
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise

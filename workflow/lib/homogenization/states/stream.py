@@ -14,7 +14,6 @@ import numpy as np
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM, layer_name
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.job import job_record
 
 SCHEMA_VERSION = 3  # of a store
 
@@ -124,7 +123,6 @@ class Contents:
             "layers": list(self.shape.layers),
             "attention_windows": list(self.shape.attention_windows),
             "storage_dtype": self.dtype,
-            "extracted_by": job_record(),
             **self.attributes,
         }
 

@@ -20,8 +20,6 @@ from zarr.storage import ZipStore
 from homogenization.models.dtypes import torch_dtype
 from homogenization.names.points import ATTENTION_RECEIVED
 from homogenization.run.files import written_whole
-from homogenization.run.job import job_record
-from homogenization.run.made_by import mark_zip
 from homogenization.states.buffers import ChunkBuffer
 from homogenization.states.overflow import refuse_overflow
 from homogenization.states.store import BFLOAT16_BITS, TOKEN_ARRAYS, dimensions
@@ -184,4 +182,3 @@ def written_store(
                 writer.stop()
         finally:
             store.close()
-        mark_zip(partial, job_record().get("key"))

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homogenization.run.digested import Digested
-
 _FOLDER = "<results>/tables"
 Job = tuple[str, str, str]  # model, variant, shard
 
@@ -427,7 +425,7 @@ _ENTRIES = (
         params=lambda study: {
             **_resampling(study, "margin"),
             **_reviews(study),
-            "claims": Digested(study.judged_claims),
+            "claims": study.judged_claims,
             "models": sorted(study.models),
             "variants": sorted(study.variants),
             "trained": study.trained_models,

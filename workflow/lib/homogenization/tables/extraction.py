@@ -18,10 +18,8 @@ EXTRACTION_SCHEMA = {
     "n_left_out": pl.Int64,  #: reviews that were not read, since they are too long
     "n_tokens_cut_off": pl.Int64,  #: tokens of the read reviews behind their cuts
     "max_tokens": pl.Int64,  #: most tokens of a review
-    #: s, from the start of the process to the model: Python and its imports; null without `/proc`
-    "seconds_starting": pl.Float64,
     "seconds_loading": pl.Float64,  #: s, checking the files of weights and loading the model
-    #: s, after the two before: from tokenisation to the finished store, or to the last review that is measured
+    #: s, after that: from tokenisation to the finished store, or to the last review that is measured
     "seconds_total": pl.Float64,
     "seconds_forward": pl.Float64,  #: s, forward passes and received attention
     #: s, writing (with `states.keep: false`, measuring) during which passes waited, and finishing the store
@@ -29,7 +27,7 @@ EXTRACTION_SCHEMA = {
     "tokens_per_second": pl.Float64,  #: 1/s, over the total
     "token_budget": pl.Int64,  #: tokens of a pass at the end of the job: fewer than configured if memory ran out
     "peak_memory_mb": pl.Float64,  #: MiB, largest resident memory of the process
-    "peak_device_memory_mb": pl.Float64,  #: MiB, allocated on the fullest GPU; null without one
+    "peak_device_memory_mb": pl.Float64,  #: MiB, allocated on the GPU; null without one
     "device": pl.String,  #: that the model ran on
     "dtype": pl.String,  #: of the forward pass
     #: SHA-256 over the files of weights; jobs of a model that disagree end the rule with an error

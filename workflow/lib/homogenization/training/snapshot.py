@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from homogenization.models.saving import save_model
 from homogenization.models.tokens import tokenize
 from homogenization.names.training import LOSSES_SCHEMA
-from homogenization.run.files import damage, gone, read_json, written_together
+from homogenization.run.files import damage, read_json, written_together
 from homogenization.run.parquet import write_table
 from homogenization.training.loop import Loop, State, deterministic
 from homogenization.training.networks import Trainable, load_trainable
@@ -121,7 +121,7 @@ def read_state(folder: Path) -> State:
     """
     notes, tensors = read_json(folder / NOTES), folder / TENSORS
     if not tensors.is_file():
-        raise gone(tensors)
+        raise damage(tensors, "gone")
     try:
         return State(tensors=load_file(tensors), **notes)
     except (OSError, ValueError, TypeError, SafetensorError) as error:

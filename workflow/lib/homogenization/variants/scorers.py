@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.sentences import is_stop_word, sentence_spans, word_spans, words
-from homogenization.run.errors import HomogenizationError
-from homogenization.run.secrets import first_line
+from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.variants.keyphrases import Scorer
 
 

@@ -11,8 +11,7 @@ import polars as pl
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.models.digests import verified_weights
 from homogenization.names.variants import RANDOM_PAIRS
-from homogenization.run.errors import HomogenizationError
-from homogenization.run.secrets import first_line
+from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.variants.schemas import SCORE_SCHEMA
 
 LONGEST_INPUT = 512

@@ -15,7 +15,6 @@ import openai
 from pydantic import BaseModel, Field, ValidationError
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.secrets import hide, masked, secrets_of
 from homogenization.writers.requests import WHITE_SPACE, Completion, Failure, Request, generation, matches, request_seed
 
 RETRIED_STATUS = (408, 409, 429)  # and 500 and above, the same as the client's
@@ -75,8 +74,6 @@ class OpenAIWriter:
         self._key_variable = entry["api_key_variable"]
         self._key = _key(self._key_variable)
         base_url = _base_url(entry["base_url"])
-        for secret in (self._key, *secrets_of(base_url)):
-            hide(secret)
         self._server = urlsplit(base_url).netloc.rpartition("@")[2]
         for library in ("openai", "httpx", "httpx2"):  # they log every request
             logging.getLogger(library).setLevel(logging.WARNING)
@@ -146,7 +143,7 @@ class OpenAIWriter:
                 f"the server {self._server} did not enforce the regular expression that it was sent in the dialect "
                 f"{self._dialect}: servers ignore what they do not know; check regex_dialect, and the server's version"
             )
-        return Completion(masked(text), masked(finish_reason), masked(answer.usage or {}))
+        return Completion(text, finish_reason, answer.usage or {})
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The arguments of the client's `create`."""
@@ -222,8 +219,8 @@ def _stop_redirect_elsewhere(response: Any) -> None:
 
 
 def _told(text: str) -> str:
-    """`text` as one shortened line without the key, which servers repeat when they refuse it."""
-    text = " ".join(masked(text).split())
+    """`text` as one shortened line."""
+    text = " ".join(text.split())
     return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + " …"
 
 
