@@ -1,10 +1,9 @@
 import shutil
 from pathlib import Path
 
-import httpx2
 import huggingface_hub
 import pytest
-from huggingface_hub.errors import FileMetadataError, LocalEntryNotFoundError
+from huggingface_hub.errors import LocalEntryNotFoundError
 from pydantic import TypeAdapter
 
 from homogenization.config.weights import one_of_sources
@@ -128,29 +127,11 @@ def test_of_the_configuration_of_a_hub_model_no_weights_are_fetched(snapshot):
         resolve_configuration({"hub": "some/model", "revision": "abc"})
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (LocalEntryNotFoundError("offline"), ["no network", "cache does not hold all", "path"]),
-        (OSError(28, "No space left on device"), ["No space left", "disk"]),
-        # what loopback can't do
-        (httpx2.ReadTimeout("timed out"), ["broke off (timed out)", "Run the same command again"]),
-        (FileMetadataError("no commit"), ["does not answer as a hub does", "HF_ENDPOINT"]),
-    ],
-)
 @pytest.mark.parametrize("resolve", [resolve_weights, resolve_configuration])
-def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, resolve, error, words):
-    """What the clients make of a hub's answers: tests/long/test_paper_hub.py."""
-
+def test_trouble_with_the_hub_is_told_with_what_was_asked(monkeypatch, resolve):
     def download(*arguments, **options):
-        raise error
+        raise LocalEntryNotFoundError("offline")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    with pytest.raises(HomogenizationError) as caught:
+    with pytest.raises(HomogenizationError, match=r"'meta-llama/Meta-Llama-3-8B' at revision abc .*: offline"):
         resolve({"hub": "meta-llama/Meta-Llama-3-8B", "revision": "abc"})
-    assert all(word in str(caught.value) for word in ["'meta-llama/Meta-Llama-3-8B'", "abc", *words])
-
-
-def test_an_id_that_is_none_is_refused():
-    with pytest.raises(HomogenizationError, match="organisation/name"):
-        resolve_weights({"hub": "a/b/c"})

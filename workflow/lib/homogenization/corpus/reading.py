@@ -10,7 +10,6 @@ import polars as pl
 
 from homogenization.corpus.local_files import FORMATS, class_names, flat_columns, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError, first_line
-from homogenization.run.hub import check_cached, hub_advice, unreachable
 from homogenization.run.job import announce
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")  # a whole number, as a column of floats writes it
@@ -242,29 +241,19 @@ def _hub_dataset(
         for name, value in (("subset", subset), ("revision", revision), ("split", split))
         if value is not None
     )
-    fetched = None
     try:
         try:
-            _fetch_card(source, revision)
-            loaded = load_as_written(source, split, columns, name=subset, revision=revision, cache_dir=cache)
+            return load_as_written(source, split, columns, name=subset, revision=revision, cache_dir=cache)
+        except Exception:
             fetched = _fetched_before(source, revision)
-        except Exception as error:
-            fetched = _fetched_before(source, revision)
-            if fetched is None or not unreachable(error):
+            if fetched is None:
                 raise
-            loaded = load_as_written(str(fetched), split, columns, name=subset, cache_dir=cache)
+            return load_as_written(str(fetched), split, columns, name=subset, cache_dir=cache)
     except Exception as error:  # each builder raises its own kinds of errors
-        if fetched is not None:
-            check_cached(fetched)
-        if isinstance(error, ValueError) and not isinstance(error, OSError):
-            reason = f"{first_line(error)}. Give a subset and a split that the page of the data set lists."
-        else:
-            local = f"give the path of a local {', '.join(sorted(FORMATS))} file as corpus.source"
-            reason = hub_advice(error, f"datasets/{source}", local)
-        raise HomogenizationError(f"corpus: {description} could not be loaded: {reason}") from error
-    if fetched is not None:
-        check_cached(fetched)
-    return loaded
+        raise HomogenizationError(
+            f"corpus: {description} could not be loaded: {first_line(error)}. Give a subset and a split that its page "
+            f"lists, or the path of a local {', '.join(sorted(FORMATS))} file as corpus.source."
+        ) from error
 
 
 def load_as_written(source: str, split: str, columns: Sequence[str], **options: Any):
@@ -299,19 +288,6 @@ def load_as_written(source: str, split: str, columns: Sequence[str], **options: 
     builder.download_and_prepare()
     dataset = builder.as_dataset(split=split)
     return list(names) if is_csv else dataset.column_names, dataset
-
-
-def _fetch_card(source: str, revision: str | None) -> None:
-    """Fetch the page of a hub data set, with which `datasets` begins: errors of the hub are told apart here."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-
-    try:
-        hf_hub_download(source, "README.md", repo_type="dataset", revision=revision)
-    except LocalEntryNotFoundError:
-        raise
-    except EntryNotFoundError:
-        pass  # a data set needs none
 
 
 def _fetched_before(source: str, revision: str | None) -> Path | None:

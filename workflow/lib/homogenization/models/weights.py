@@ -25,7 +25,7 @@ from homogenization.models.source import (
     built_in,
 )
 from homogenization.names.files import ORIGIN_FILE
-from homogenization.run.errors import HomogenizationError
+from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.run.packages import package_folder
 from homogenization.run.sections import ExpandedPath, one_path, refused
 
@@ -67,9 +67,19 @@ class HubWeights(MayHoldGguf):
         return f"the hub model '{self.hub}' at revision {self.revision or 'main'}"
 
     def _fetched(self, asked: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -> Path:
-        from homogenization.run.hub import fetch
+        from huggingface_hub import snapshot_download
 
-        return fetch(f"weights: {asked}", self.hub, self.revision, patterns, left_out)
+        try:
+            return Path(
+                snapshot_download(
+                    self.hub, revision=self.revision, allow_patterns=list(patterns), ignore_patterns=list(left_out)
+                )
+            )
+        except Exception as error:  # of the client, of HTTP, of the system
+            raise HomogenizationError(
+                f"weights: {asked} could not be fetched: {first_line(error)}. Or download it elsewhere and give the "
+                "folder as weights: {path: ...}."
+            ) from error
 
     def resolve(self) -> ResolvedWeights:
         """The snapshot in the hub's cache."""
@@ -91,26 +101,11 @@ class HubWeights(MayHoldGguf):
         return folder
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        from homogenization.run.hub import check_cached
-
         asked = f"{self.gguf} of {self._asked}"
         folder = self._fetched(asked, [escape(self.gguf)])
         if not (folder / self.gguf).is_file():
             raise HomogenizationError(f"weights: there is no {asked}. Look for its name in the files of the model.")
-        check_cached(folder, escape(self.gguf))
         return folder / self.gguf, f"{self.gguf} of the hub model '{self.hub}' at revision {folder.name}"
-
-    def known_digests(self, folder: Path) -> dict[str, str]:
-        """The names of the files in the cache."""
-        from homogenization.run.hub import cached_digests
-
-        return cached_digests(folder)
-
-    def damaged(self, path: Path, reason: str) -> HomogenizationError:
-        """The file is moved aside, so that it is fetched again."""
-        from homogenization.run.hub import damaged_in_cache
-
-        return damaged_in_cache(path, reason)
 
 
 class PathWeights(MayHoldGguf):
