@@ -14,7 +14,6 @@ from homogenization.names.variants import ORIGINAL
 from homogenization.reading.citation import citation
 from homogenization.reading.meanings import meanings, schema_of
 from homogenization.run.errors import HomogenizationError, nearest
-from homogenization.run.files import read_bytes
 from homogenization.run.parquet import read_table, table_metadata
 from homogenization.states.store import StateStore, open_store
 from homogenization.variants.schemas import PLACEMENT
@@ -110,7 +109,7 @@ class Results:
         if path.suffix == ".parquet":
             return read_table(path)
         _, types = schema_of(path.name) or ("", {})
-        return pl.read_csv(read_bytes(path), schema_overrides=types, infer_schema=False)  # other columns are text
+        return pl.read_csv(path, schema_overrides=types, infer_schema=False)  # other columns are text
 
     @cached_property
     def metrics(self) -> pl.DataFrame:
