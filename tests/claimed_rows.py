@@ -84,7 +84,7 @@ def _estimate_of_rows(claim: Row, row: Row, tables: Tables) -> float | None:
         if claim["metric"] != "max_explainable_variance" or "first_token" not in tables:
             return None
         keys = {"predictor": claim["with_metric"], "view": claim["view"], "variant": claim["variant"]}
-        return tables["first_token"].filter(**keys, scope="reviews", model=row["model"])["pearson"].item()
+        return tables["first_token"].filter(**keys, model=row["model"])["pearson"].item()
     if statistic == "arms":
         keys = {name: claim[name] for name in ("arm", "minus", "at", "point")}
         of_arms = tables["arms"].filter(at_layers(claim["layers"]), **cell, **keys)

@@ -161,7 +161,6 @@ def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
         ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", {"judge_claims": 1}),
         ("config/claims.yaml", "- claim:", "# a comment\n- claim:", {}),
         ("workflow/report/pages/texts.jinja", "<main>", "<main >", {"make_text_page": 1}),
-        ("workflow/report/answers/peaks.jinja", "{#", "Edited. {#", EXTREMA | {"judge_claims": 1}),
         ("workflow/report/answers/models.jinja", "{#", "Edited. {#", {"make_first_page": 1}),
     ],
 )

@@ -9,7 +9,6 @@ from examples import example_table
 from homogenization.claims.statistics.component import COMPONENT_GROUPS
 from homogenization.claims.terms import UnavailableError
 from homogenization.names.verdicts import NOT_TESTED, SUPPORTED, UNDECIDED
-from homogenization.statistics.correlation import pearson_within_layers
 from homogenization.statistics.resampling import bootstrap_weights
 from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
 from library.statistics.shared import (
@@ -23,7 +22,6 @@ from library.statistics.shared import (
     RANK,
     SEED,
     assert_mean_of,
-    by_scipy,
     claim_of,
     component_changes,
     component_rows,
@@ -35,6 +33,7 @@ from library.statistics.shared import (
     metric_rows,
     noise,
     similarity_rows,
+    within_layers,
 )
 
 DEPTH = np.arange(N_BLOCKS + 1) / N_BLOCKS
@@ -118,13 +117,13 @@ class TestCorrelation:
         x[0], y[1, 2] = np.nan, np.nan
         found = self.found(x + 9 * DEPTH, y, bare)
 
-        within = by_scipy(pearson_within_layers, x[1:], y[1:])
+        within = within_layers(x[1:], y[1:])
         assert (found["estimate"], found["n_reviews"]) == (pytest.approx(within), N_REVIEWS - 1)
-        assert found["without_first"] == pytest.approx(by_scipy(pearson_within_layers, bare[1:], y[1:]))
+        assert found["without_first"] == pytest.approx(within_layers(bare[1:], y[1:]))
         draws = []
         for weights in bootstrap_weights(N_REVIEWS - 1, DRAWS, SEED)[:300]:
             drawn = 1 + np.repeat(np.arange(N_REVIEWS - 1), np.rint(weights * (N_REVIEWS - 1)).astype(int))
-            draws.append(by_scipy(pearson_within_layers, x[drawn], y[drawn]))
+            draws.append(within_layers(x[drawn], y[drawn]))
         assert interval_of(found)[1:] == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.03)
         assert found["beyond_low"] < within - found["without_first"] < found["beyond_high"]
 

@@ -245,7 +245,7 @@ MEV = "max_explainable_variance"
 
 
 def extrema_tables():
-    """Of two models; blocks are taken apart in the first alone, which has a settled peak and a trough that is not."""
+    """Of two models, of which the first has a settled peak and a trough that is not."""
     extrema = [
         {"view": "raw", "metric": MEV, "model": "alpha", "variant": "original", "number": 1, "kind": kind}
         | {"layer": layer, "depth": depth, "depth_low": low, "depth_high": high, "settled": settled}
@@ -255,30 +255,4 @@ def extrema_tables():
             ("trough", 4, 2 / 3, 0.6, 0.7, 2.7, False),
         )
     ]
-
-    def blocks(model, quantity, mean, **columns):
-        columns = dict.fromkeys(("metric", "view", "in_stream")) | columns
-        layers = list(range(1, BLOCKS[model] + 1))
-        return example_table(
-            "extrema_blocks.parquet",
-            model=model,
-            variant="original",
-            layer=layers,
-            quantity=quantity,
-            mean=mean,
-            **columns,
-        )
-
-    of_mev = {"metric": MEV, "view": "raw"}
-    return {
-        "summary": summary_table(MEV),
-        "extrema": pl.DataFrame(extrema, schema=SCHEMAS["extrema.parquet"]),
-        "extrema_blocks": pl.concat(
-            [
-                blocks("alpha", "feed_forward_addition", 0.3, in_stream=True, **of_mev),
-                blocks("alpha", "feed_forward", 9.0, in_stream=False, **of_mev),
-                blocks("alpha", "first_token_energy_share", 0.5),
-                blocks("beta", "first_token_energy_share", 0.2),
-            ]
-        ),
-    }
+    return {"summary": summary_table(MEV), "extrema": pl.DataFrame(extrema, schema=SCHEMAS["extrema.parquet"])}

@@ -1,7 +1,6 @@
 """What tests of statistics share: rows of the tables that statistics read, and the script that writes their tables."""
 
 from dataclasses import asdict, replace
-from functools import wraps
 from itertools import permutations
 from pathlib import Path
 
@@ -107,24 +106,14 @@ def claim_of(name="c", statement="It is so.", source="s", convention="raw", **me
     return params
 
 
-def of_one_pair(statistics):
-    """A rank correlation of statistics/correlation.py as a function of one x and one y."""
-    return wraps(statistics)(lambda x, y, weights: statistics([x], [y], weights)[0, 0])
-
-
-def by_scipy(statistic, x, y):
-    """A statistic of statistics/correlation.py, of the sample, one correlation of scipy at a time."""
-    correlate = stats.spearmanr if "spearman" in statistic.__name__ else stats.pearsonr
+def within_layers(x, y):
+    """The mean over layers of the correlation over reviews, one of scipy at a time."""
 
     def of(x, y):
         there = ~np.isnan(x + y)
-        return correlate(x[there], y[there]).statistic
+        return stats.pearsonr(x[there], y[there]).statistic
 
-    if statistic.__name__.endswith("within_layers"):
-        return np.mean([of(x[:, layer], y[:, layer]) for layer in range(x.shape[1])])
-    if statistic.__name__.endswith("within_reviews"):
-        return np.mean([of(x[review], y[review]) for review in range(len(x))])
-    return of(x, y)
+    return np.mean([of(x[:, layer], y[:, layer]) for layer in range(x.shape[1])])
 
 
 def mean_cosine(tokens):

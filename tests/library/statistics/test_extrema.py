@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.signal import find_peaks
 
-from homogenization.statistics.blocks import ANSWERED, BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
 from homogenization.statistics.extrema import EXTREMA_SCHEMA, extrema_of, extrema_table
 from homogenization.statistics.resampling import Resampling
-from library.statistics.shared import component_rows, metric_rows, words_of
+from library.statistics.shared import metric_rows
 
 MEV, COSINE = "max_explainable_variance", "cosine_anisotropy"
 LAYERS, N = 25, 40
@@ -113,6 +112,13 @@ class TestTable:
             assert row["remains_high"] - row["remains_low"] < 0.1
         assert table_of(raw)["remains"].is_nan().all()
 
+    def test_the_first_tokens_share_there_stands_beside_it(self):
+        share = metric_rows(np.tile(DEPTH, (N, 1)), "first_token_energy_share", "all_tokens")
+        table = table_of(metric_rows(PLANTED + noise(0, 0.01), MEV), share)
+        assert table["metric"].unique().to_list() == [MEV]
+        np.testing.assert_allclose(table["first_token_energy_share"], DEPTH[[PEAK, TROUGH]])
+        assert table["first_token_attention_share"].is_nan().all()
+
     def test_layers_without_a_value_are_left_out(self):
         values = PLANTED + noise(0, 0.01)
         values[:, 0] = np.nan
@@ -120,63 +126,3 @@ class TestTable:
         table = table_of(metric_rows(values, MEV))
         assert table["layer"].to_list() == [PEAK, TROUGH]
         assert table["n_reviews"].to_list() == [N - 1, N - 1]
-
-
-class TestBlocks:
-    first = metric_rows(np.full((N, LAYERS), 0.5), "first_token_energy_share", "all_tokens")
-
-    def blocks(self, **further):
-        return blocks_table(self.first, **further)
-
-    def test_each_quantity_stands_by_layer(self):
-        changes = {name: np.full((N, LAYERS - 1), 0.1) for name in ("attention", "attention_addition", "norm_1")}
-        components = component_rows(changes, "singular_anisotropy", "without_first")
-        table = self.blocks(components=components)
-        assert dict(table.schema) == BLOCKS_SCHEMA
-        assert table.filter(quantity="first_token_energy_share")["mean"].to_list() == [0.5] * LAYERS
-        at = table.filter(quantity="attention_addition", metric=MEV, view="raw_without_first")
-        assert at["mean"].to_list() == pytest.approx([0.1] * (LAYERS - 1))
-        in_stream = dict(table.drop_nulls("in_stream").select("quantity", "in_stream").unique().rows())
-        assert in_stream == {"attention": False, "attention_addition": True, "norm_1": False}
-
-    def test_a_norm_that_reads_the_sum_stands_in_the_stream(self):
-        components = component_rows({name: np.zeros((N, 2)) for name in ("attention_addition", "norm_1", "norm_2")})
-        table = self.blocks(components=components)
-        assert table.filter("in_stream")["quantity"].unique().sort().to_list() == [
-            "attention_addition",
-            "norm_1",
-            "norm_2",
-        ]
-
-
-def test_the_answer_names_what_happens_there():
-    raw = metric_rows(PLANTED + noise(0, 0.001), MEV, "raw")
-    bare = metric_rows(-0.1 * PLANTED + noise(1, 0.001), MEV, "raw_without_first")
-    rising = metric_rows(DEPTH + noise(1, 0.001), COSINE, "all_tokens")
-    attention = np.zeros((N, LAYERS - 1))
-    attention[:, PEAK - 1], attention[:, PEAK] = 0.125, -0.0625
-    components = component_rows({"attention_addition": attention}, "singular_anisotropy")
-    blocks = blocks_table(TestBlocks.first, components)
-    extrema = table_of(raw, bare, rising)
-    table = peaks_table(extrema, blocks, ["m", "other"], ANSWERED, words_of("peaks"))
-    assert dict(table.schema) == PEAKS_SCHEMA
-    answer, nothing = table["answer"]
-    assert answer.startswith(
-        "MEV has 1 peak and 1 trough that the texts settle. Its most prominent peak is after block 8 (depth 0.33 "
-        "[0.33, 0.33]), "
-    )
-    for said in (
-        "in this block, the output of attention adds 0.12",
-        "in the next, the output of attention takes 0.062",
-        "the first token has 50 % of the energy there.",
-        "the mean cosine has no peak and no trough between its ends that the texts settle",
-    ):
-        assert said.lower() in answer.lower()
-    assert "without the first token, nothing of it is left" in answer
-    assert nothing.startswith("MEV has no peak and no trough")
-    assert peaks_table(extrema, blocks, ["m"], [(COSINE, "all_tokens")], words_of("peaks"))["answer"][0].startswith(
-        "The mean cosine has no peak"
-    )
-    assert peaks_table(extrema, blocks, ["m"], [(MEV, "centred")], words_of("peaks"))["answer"][0].startswith(
-        "Neither MEV nor the mean cosine"
-    )

@@ -59,10 +59,10 @@ class Evidence:
     consequences: pl.DataFrame | None = None
     training: pl.DataFrame | None = None
 
-    def resampled(self, statistic: Callable[[np.ndarray], np.ndarray], n: int, at_most: int | None = None) -> Ends:
-        """A statistic of the weights (draws, n) of `n` reviews, and the ends of its interval from `at_most` draws."""
+    def resampled(self, statistic: Callable[[np.ndarray], np.ndarray], n: int) -> Ends:
+        """A statistic of the weights (draws, n) of `n` reviews, and the ends of its interval."""
         weights = _weights(n, self.resampling.draws, self.resampling.seed)
-        return resampled(statistic, weights[:at_most], self.resampling.confidence)
+        return resampled(statistic, weights, self.resampling.confidence)
 
     def size(self, model: str, view: str, metric: str) -> dict[str, float]:
         """depth_range and review_sd of a metric in a model (`layers.depth_ranges`), in the view of pools too."""

@@ -177,9 +177,9 @@ _ENTRIES = (
     Figure(
         name="extrema",
         module="extrema",
-        title="What happens at the peaks",
+        title="Peaks and troughs over depth",
         category="Contrasts",
-        tables=("summary.parquet", "extrema.parquet", "extrema_blocks.parquet"),
+        tables=("summary.parquet", "extrema.parquet"),
         shows=("models", "metric_titles"),
         when=lambda study: study.finds_extrema,
     ),

@@ -1,13 +1,6 @@
-"""The figure of what happens at peaks and troughs: curves, what each component of a block adds, and shares.
+"""The figure of peaks and troughs: the curves of the originals, a row for each metric and a column for each model."""
 
-Columns are models. A metric has a row with its curve and, where blocks are taken apart, one with their components.
-"""
-
-from collections.abc import Mapping, Sequence
-
-import numpy as np
 import polars as pl
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -18,21 +11,15 @@ from homogenization.figures.grammar import (
     draw_lines,
     handle,
     mark_empty,
-    range_with_zero,
 )
 from homogenization.figures.shown import Shown, Tables, required, rows_of
 from homogenization.figures.style import (
-    ADDED,
     DARK,
     EXTREMA,
-    FINE,
     FULL,
     GREY,
     LIGHT,
     OPEN,
-    SHARE_STYLES,
-    STRONG,
-    ZERO,
     LineStyle,
 )
 from homogenization.figures.view_labels import view_label
@@ -43,41 +30,35 @@ from homogenization.names.variants import ORIGINAL
 
 _CELLS = (("max_explainable_variance", "raw"), ("cosine_anisotropy", "all_tokens"))
 _CURVE, _WITHOUT_FIRST = LineStyle(DARK), LineStyle(GREY, (0, (4, 2)))
-_OF_SHARES = "shares"
-_FEW = 12  # blocks, each of which has a marker
 
 
 def extrema(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the tables summary, extrema and extrema_blocks, of the originals."""
-    extrema, blocks = (
-        rows_of(tables[name], shown, ("model",), variant=ORIGINAL) for name in ("extrema", "extrema_blocks")
-    )
+    """The figure from the tables summary and extrema, of the originals."""
+    extrema = rows_of(tables["extrema"], shown, ("model",), variant=ORIGINAL)
     summary = tables["summary"].filter(pl.col("mean").is_finite(), variant=ORIGINAL, point=RESIDUAL_STREAM)
     curves = required(summary, shown, of=("model",), told=tables["summary"]["model"])
     cells = _cells(curves, extrema)
-    rows = _rows(cells, blocks, shown.metric_titles)
-    panels = Panels(("model", shown.models), ("row", [(row, label) for row, (label, _) in rows.items()]), height=1.9)
+    rows = [(metric, view_label(view)) for metric, view in cells]
+    panels = Panels(("model", shown.models), ("row", rows), height=1.9)
     for model, _ in shown.models:
-        of_model, there, found = (table.filter(model=model) for table in (curves, blocks, extrema))
+        of_model, found = (table.filter(model=model) for table in (curves, extrema))
         for metric, view in cells:
             of_cell = found.filter(metric=metric, view=view)
-            _draw_curve(panels.axes[f"{metric} {view}", model], of_model.filter(metric=metric), view, of_cell)
-            if f"{metric} {view} blocks" in rows:
-                axes = panels.axes[f"{metric} {view} blocks", model]
-                _draw_quantities(axes, there.filter("in_stream", metric=metric, view=view), ADDED)
-                if axes.lines:
-                    axes.axhline(0, **ZERO, label="zero")
-                    drawn = np.concatenate([line.get_ydata() for line in axes.lines])
-                    axes.set_ylim(range_with_zero(drawn, 0.08))
-                _mark(axes, of_cell)
-        if _OF_SHARES in rows:
-            axes = panels.axes[_OF_SHARES, model]
-            _draw_quantities(axes, there.filter(pl.col("metric").is_null()), SHARE_STYLES)
-            _mark(axes, found.filter(metric=cells[0][0], view=cells[0][1]))
-            axes.set_ylim(-0.03, 1.03)
+            _draw_curve(panels.axes[metric, model], of_model.filter(metric=metric), view, of_cell)
     panels.depth_axis()
-    panels.label(DEPTH_LABEL, {row: label for row, (_, label) in rows.items()})
-    return panels.finish(shown.title, _note(curves, rows), _handles(extrema, blocks, rows))
+    panels.label(DEPTH_LABEL, {metric: shown.metric_titles.get(metric, metric) for metric, _ in cells})
+    note = (
+        "Originals. Marker: an extremum of the mean curve; lines through it: the 95 % intervals of its place and "
+        "height over bootstrap draws of the reviews; open where fewer draws than that have it, or noise could make it. "
+        f"n = {counted(curves['n_reviews'])}. {DEPTH_NOTE} Scales differ between panels."
+    )
+    kinds = [style for kind, style in EXTREMA.items() if (extrema["kind"] == kind).any()]
+    handles = [
+        handle("mean over reviews", _CURVE),
+        handle("without the first token", _WITHOUT_FIRST, lw=LIGHT),
+        *(handle(style.label, style, ms=7) for style in kinds),
+    ]
+    return panels.finish(shown.title, note, handles)
 
 
 def _cells(curves: pl.DataFrame, extrema: pl.DataFrame) -> list[tuple[str, str]]:
@@ -85,21 +66,6 @@ def _cells(curves: pl.DataFrame, extrema: pl.DataFrame) -> list[tuple[str, str]]
     present = set(curves.select("metric", "view").unique().rows())
     others = sorted(set(extrema.select("metric", "view").rows())) or sorted(present)
     return [cell for cell in _CELLS if cell in present] or others[:1]
-
-
-def _rows(
-    cells: Sequence[tuple[str, str]], blocks: pl.DataFrame, titles: Mapping[str, str]
-) -> dict[str, tuple[str, str]]:
-    """Name -> label at the right, and label of the axis."""
-    rows = {}
-    for metric, view in cells:
-        title = titles.get(metric, metric)
-        rows[f"{metric} {view}"] = (view_label(view), title)
-        if not blocks.filter("in_stream", metric=metric, view=view).is_empty():
-            rows[f"{metric} {view} blocks"] = ("what a block adds", f"change of {title[0].lower()}{title[1:]}")
-    if blocks["quantity"].is_in(list(SHARE_STYLES)).any():
-        rows[_OF_SHARES] = ("shares", "share")
-    return rows
 
 
 def _draw_curve(axes: Axes, table: pl.DataFrame, view: str, extrema: pl.DataFrame) -> None:
@@ -116,41 +82,3 @@ def _draw_curve(axes: Axes, table: pl.DataFrame, view: str, extrema: pl.DataFram
         look = {"color": style.colour, "ms": 7, "label": row["kind"], "zorder": 4} | ({} if row["settled"] else OPEN)
         axes.plot(row["depth"], row["height"], style.marker, **look)
     axes.margins(y=0.14)
-
-
-def _draw_quantities(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
-    """A line for each quantity that is there."""
-    few = table.group_by("quantity").len()["len"].max() or 0
-    draw_lines(axes, table, styles, y=MEAN[:1], hue="quantity", lw=STRONG, ms=3, marker="o" if few <= _FEW else "")
-    if not axes.lines:
-        mark_empty(axes, "not computed")
-
-
-def _mark(axes: Axes, extrema: pl.DataFrame) -> None:
-    """A thin line at each settled extremum."""
-    for row in extrema.filter("settled").iter_rows(named=True):
-        axes.axvline(row["depth"], color=EXTREMA[row["kind"]].colour, lw=FINE, label=row["kind"], zorder=1)
-
-
-def _handles(extrema: pl.DataFrame, blocks: pl.DataFrame, rows: dict[str, tuple[str, str]]) -> list[Artist]:
-    kinds = [style for kind, style in EXTREMA.items() if (extrema["kind"] == kind).any()]
-    present = set(blocks.filter(pl.col("in_stream").fill_null(True))["quantity"])
-    quantities = (ADDED if any(row.endswith(" blocks") for row in rows) else {}) | SHARE_STYLES
-    return [
-        handle("mean over reviews", _CURVE),
-        handle("without the first token", _WITHOUT_FIRST, lw=LIGHT),
-        *(handle(style.label, style, ms=7) for style in kinds),
-        *(handle(style.label, style, lw=STRONG) for name, style in quantities.items() if name in present),
-    ]
-
-
-def _note(curves: pl.DataFrame, rows: dict[str, tuple[str, str]]) -> str:
-    note = (
-        "Originals. Marker: an extremum of the mean curve; lines through it: the 95 % intervals of its place and "
-        "height over bootstrap draws of the reviews; open where fewer draws than that have it, or noise could make it. "
-    )
-    if any(row.endswith(" blocks") for row in rows):
-        note += "What a block adds stands where the block ends. "
-    if _OF_SHARES in rows:
-        note += "Thin vertical lines are the extrema of the metric above; in the last row those of the first. "
-    return f"{note}n = {counted(curves['n_reviews'])}. {DEPTH_NOTE} Scales differ between panels."

@@ -90,17 +90,6 @@ _CONTROLS = {
     "scattered": LineStyle(CONTROL, (0, (1, 1.5)), "1", True, "a scattered token"),
     "permuted": LineStyle(EDGE, (0, (6, 2, 1, 2)), "2", True, "permuted"),
 }
-ADDED = {  # what a block adds
-    "attention_addition": LineStyle(BLUE, label="attention added"),
-    "feed_forward_addition": LineStyle(ORANGE, DASHED, label="feed-forward network added"),
-    "addition": LineStyle(GREEN, label="both added"),
-    "norm_1": LineStyle(SILVER, DOTTED, label="first norm"),
-    "norm_2": LineStyle(EDGE, DASH_DOTTED, label="second norm"),
-}
-SHARE_STYLES = {
-    "first_token_energy_share": LineStyle(BROWN, label="first token's share of the energy"),
-    "first_token_attention_share": LineStyle(PURPLE, DASHED, label="first token's share of the attention"),
-}
 EXTREMA = {
     "peak": LineStyle(VERMILION, "", "^", label="peak"),
     "trough": LineStyle(BLUE, "", "v", label="trough"),

@@ -12,7 +12,7 @@ METRIC_NAMES = tuple(_METRICS)
 # Contrasted beside the others: what depends on it may answer to it.
 TOKEN_COUNT = "n_tokens"
 
-# The table `first_token` and the figure `first_token_scatter` are made where all of these are configured.
+# The table `first_token` is made where all of these are configured.
 CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
 
 _ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other

@@ -1,4 +1,4 @@
-"""The tables `extrema` and `extrema_blocks`: peaks and troughs of metrics over depth, and what happens there."""
+"""The table `extrema`: peaks and troughs of metrics over depth, and what differs there."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,17 +7,17 @@ import numpy as np
 import polars as pl
 from scipy.signal import find_peaks
 
-from homogenization.metrics.registry import view_without_first
+from homogenization.metrics.registry import ALL_TOKENS, view_without_first
 from homogenization.names.columns import columns, ends_of, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.statistics.blocks import BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
 from homogenization.statistics.layers import LayerValues, layer_values
-from homogenization.statistics.resampling import Resampling, resampled, uniform_weights, weighted_means
+from homogenization.statistics.resampling import Resampling, means, resampled, uniform_weights, weighted_means
 
 PEAK, TROUGH = "peak", "trough"
 _SIGNS = {PEAK: 1, TROUGH: -1}
 _DRAWS = 1000  # more change an interval of a place by less than a layer
 _FLAT = 1e-9  # range over the largest value: less is rounding
+_FIRST_TOKEN = ("first_token_energy_share", "first_token_attention_share")
 #: A row for each model, variant, view, metric, kind and number: the local extrema of the mean over reviews along the
 #: residual stream. Made unless `extrema` is null. [Statistics](statistics.md#extrema) says how they are found.
 #: Intervals are percentile intervals.
@@ -39,9 +39,10 @@ EXTREMA_SCHEMA = {
     #: the difference between the two layers without the first token, as a share of that with it; NaN where the view
     #: leaves it out already, or there is no such view
     **with_ends("remains"),
+    **dict.fromkeys(_FIRST_TOKEN, pl.Float64),  #: mean of this metric there; NaN where the study has none
     "n_reviews": pl.Int64,  #: reviews that have a value there
 }
-SCHEMAS = EXTREMA_SCHEMA, BLOCKS_SCHEMA, PEAKS_SCHEMA
+SCHEMAS = (EXTREMA_SCHEMA,)
 
 
 class Extremum(NamedTuple):
@@ -100,12 +101,14 @@ def extrema_table(
         window: most distance in depth, or one layer where layers are farther apart.
         resampling: bootstrap draws, of which 1,000 are taken at most, and the level of the intervals.
     """
-    stream = metrics.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in(names))
+    stream = metrics.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in([*names, *_FIRST_TOKEN]))
     rows = []
     for (model, variant), table in sorted(stream.partition_by("model", "variant", as_dict=True).items()):
         job = layer_values(table)
         weights = resampling.weights(len(job.review_ids), at_most=_DRAWS)
         for cell, (view, metric) in enumerate(job.cells):
+            if metric not in names:
+                continue
             told = {"model": model, "variant": variant, "view": view, "metric": metric}
             found = _rows_of_cell(job, cell, (prominence, window), weights, resampling.confidence)
             rows += [told | row for row in found]
@@ -149,8 +152,15 @@ def _rows_of_cell(
                 "found_share": found_share,
                 "settled": found_share >= confidence and one.prominence > noise,
                 **ends_of("remains", _remains(values, other[:, layers], one, weights, confidence)),
+                **{name: _mean_there(job, name, layers[one.place]) for name in _FIRST_TOKEN},
                 "n_reviews": int((~np.isnan(values[:, one.place])).sum()),
             }
+
+
+def _mean_there(job: LayerValues, metric: str, place: int) -> float:
+    """Mean over reviews of a metric of the first token at a layer."""
+    values = job.of(ALL_TOKENS, metric)
+    return np.nan if values is None else means(values[:, [place]]).item()
 
 
 def _nearest(places: Sequence[Sequence[int]], own: int, depth: np.ndarray, reach: float) -> np.ndarray:
@@ -192,27 +202,17 @@ def _remains(
 def tabulate(
     metrics: pl.DataFrame,
     names: Sequence[str],
-    models: Sequence[str],
-    words: str,
     resampling: Mapping[str, Any],
-    *,
     prominence: float,
     window: float,
-    **further: pl.DataFrame | None,
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables `extrema`, `extrema_blocks` and `peaks`.
+) -> pl.DataFrame:
+    """The table `extrema`.
 
     Args:
         metrics: the table `metrics`.
         names: names of the metrics whose extrema are found.
-        models: names of the models, in the order of their answers.
-        words: the template of an answer on peaks.
         resampling: fields of `Resampling`.
         prominence: least prominence, as a share of the curve's range.
         window: most distance in depth of the same extremum in two draws.
-        **further: the table `components`, None where the study does not make it.
     """
-    extrema = extrema_table(metrics, names, prominence, window, Resampling(**resampling))
-    blocks = blocks_table(metrics, **further)
-    cells = metrics.filter(pl.col("metric").is_in(names)).select("metric", "view").unique().rows()
-    return extrema, blocks, peaks_table(extrema, blocks, models, cells, words)
+    return extrema_table(metrics, names, prominence, window, Resampling(**resampling))

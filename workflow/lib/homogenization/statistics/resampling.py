@@ -21,7 +21,6 @@ _NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
 _TIE = 1e-9
 # Relative uncertainty of metrics: the same tokens in another order, or as they are in float32, differ by rounding.
 _PRECISION = 1e-9
-RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 FEWEST_NEGLIGIBLE = 16  # reviews; intervals of fewer are too short for skewed differences to be called negligible
 
 

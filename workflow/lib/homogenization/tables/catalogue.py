@@ -344,22 +344,15 @@ _ENTRIES = (
     Tables(
         module="statistics.extrema",
         rule="find_extrema",
-        files=(
-            File("extrema.parquet"),
-            File("extrema_blocks.parquet"),
-            File("peaks.csv", "What happens at the peak", "Contrasts"),
-        ),
-        reads=("metrics", "components"),
+        reads=("metrics",),
         params=lambda study: {
             **_resampling(study),
             **study.extrema.params(),
             "names": study.contrasted_metrics,
-            "models": sorted(study.models),
         },
         memory_mb=_by_readings(4000),
         minutes=120,
         when=lambda study: study.finds_extrema,
-        words="peaks",
     ),
     Tables(
         module="statistics.first_token",
