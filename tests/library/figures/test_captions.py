@@ -25,12 +25,6 @@ SAID = {
     "long_texts": ["same sentences"],
     "comparisons": ["fewer than 7 such reviews"],
     "doses": ["n_sink_moved"],
-<<<<<<< HEAD
-    "peaks": ["of its prominence"],
-=======
-    "causes": ["The two agree"],
-    "mechanism": ["rank_correlation"],
->>>>>>> 98a7f3fa (Extrema say where, how prominent and what is left; blocks, peaks in words, ranks and pooled correlations go)
     "training_in_words": ["learnt as much"],
     "metric": ["name stands above"],
     "harm_table": ["n_sink_moved"],
@@ -95,11 +89,7 @@ def test_the_first_page_is_that_of_the_study(changes, told, untold):
     assert page.count('id="first-page"') == 1
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("name", ["peaks", "training"])
-=======
-@pytest.mark.parametrize("name", ["causes", "training"])
->>>>>>> 98a7f3fa (Extrema say where, how prominent and what is left; blocks, peaks in words, ranks and pooled correlations go)
+@pytest.mark.parametrize("name", ["training"])
 def test_the_first_page_has_what_tables_say_in_words(name, tmp_path):
     """Snakemake shows pictures; a table it only offers for download."""
     path = f"results/tables/{name}.csv"
