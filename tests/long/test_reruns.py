@@ -71,11 +71,7 @@ def figures_of(files: set[str], config: dict) -> dict[str, int]:
 
 
 PAGES = {  # of the report, and the tables that they are made from
-    "make_first_page": {
-        *("claims.csv", "contrasts.parquet", "comparisons.csv", "depth.parquet", "summary.parquet", "acceptance.csv"),
-        "long_texts.csv",
-    },
-    "make_claims_table": {"claims.csv", "comparisons.csv"},
+    "make_first_page": {"claims.csv", "comparisons.csv", "summary.parquet", "acceptance.csv", "long_texts.csv"},
     "make_curves": {"summary.parquet", "contrasts.parquet"},
     "make_text_page": {"metrics.parquet", "similarity.parquet"},
 }
@@ -161,7 +157,7 @@ def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
         ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", {"judge_claims": 1}),
         ("config/claims.yaml", "- claim:", "# a comment\n- claim:", {}),
         ("workflow/report/pages/texts.jinja", "<main>", "<main >", {"make_text_page": 1}),
-        ("workflow/report/answers/models.jinja", "{#", "Edited. {#", {"make_first_page": 1}),
+        ("workflow/report/pages/first_page.jinja", "<h1>", "<h1>Edited. ", {"make_first_page": 1}),
     ],
 )
 def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expected):

@@ -1,18 +1,22 @@
 # Tables, figures and texts -> pages for a browser, and all of them in one HTML file.
 from homogenization.config.presentation import (
-    claims_page_parameters,
     curves_page_parameters,
     first_page_parameters,
+    in_menu,
     shown_texts,
 )
 from homogenization.config.texts import with_default_variants
 
 PAGES = [
     "<results>/report/first_page.html",
-    *(["<results>/report/claims.html"] if STUDY.judged_claims else []),
     "<results>/report/curves.html",
     *expand("<results>/report/texts/{model}.html", model=STUDY.example_models),
 ]
+
+
+def braced(parameters):
+    """Parameters in whose texts Snakemake looks for no wildcards."""
+    return {name: lambda wildcards, value=value: value for name, value in parameters.items()}
 
 
 rule make_report:
@@ -23,7 +27,8 @@ rule make_report:
         PAGES,
         extraction="<results>/tables/extraction.parquet",
     output:
-        report="<results>/report.html",
+        # the last report stays where making the next one fails
+        report=update("<results>/report.html"),
     log:
         "<logs>/make_report.log",
     conda:
@@ -38,60 +43,37 @@ rule make_report:
             "claims": STUDY.claims,
         },
         address=ADDRESS,
-        style=template("style.css"),
-        names=template("names.js"),
     script:
         "../scripts/make_report.py"
 
 
 rule make_first_page:
-    """The first page of the report: questions and models in a grid, a curve, how many texts, and what to beware of."""
+    """The first page of the report: what was run, how alike tokens are over depth, and every claim with its verdict."""
     input:
-        **files_of(("claims", "contrasts", "comparisons", "depth", "summary", "acceptance", "long_texts"), TABLES),
+        **files_of(("claims", "comparisons", "summary", "acceptance", "long_texts"), TABLES),
         clean="<results>/corpus/clean.parquet",
     output:
-        page="<results>/report/first_page.html",
+        page=report(
+            "<results>/report/first_page.html",
+            caption="../report/first_page.rst",
+            category="Answer",
+            labels={"title": "What was run, and every claim with its verdict"},
+        ),
     log:
         "<logs>/make_first_page.log",
     conda:
         "../../envs/homogenization.yaml"
     params:
-        **first_page_parameters(STUDY),
+        **braced(first_page_parameters(STUDY)),
         template=template("pages/first_page.jinja"),
-        words=template("answers/models.jinja"),
         code=code("make_page", *DRAWN_BY, "report"),
         module="report.first_page",
     script:
         "../scripts/make_page.py"
 
 
-rule make_claims_table:
-    """Every claim and its numbers, to sort, search and filter in a browser."""
-    input:
-        **files_of(("claims", "comparisons"), TABLES),
-    output:
-        page=report(
-            "<results>/report/claims.html",
-            caption="../report/claims_table.rst",
-            category="Claims",
-            labels={"title": "Every claim, to sort and filter"},
-        ),
-    log:
-        "<logs>/make_claims_table.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        **claims_page_parameters(STUDY),
-        template=template("pages/claims_table.jinja"),
-        row_template=template("pages/claim.jinja"),
-        code=code("make_page", *DRAWN_BY, "report"),
-        module="report.claims_table",
-    script:
-        "../scripts/make_page.py"
-
-
 rule make_curves:
-    """A page on which every metric, view, model, variant and difference can be chosen."""
+    """A page of the contrasted metrics and of differences, of which a reader chooses."""
     input:
         summary="<results>/tables/summary.parquet",
         contrasts="<results>/tables/contrasts.parquet",
@@ -100,15 +82,14 @@ rule make_curves:
             "<results>/report/curves.html",
             caption="../report/curves.rst",
             category="Curves",
-            labels={"title": "Every metric, to choose"},
+            labels={"title": "Contrasted metrics, to choose"},
         ),
     log:
         "<logs>/make_curves.log",
     conda:
         "../../envs/homogenization.yaml"
     params:
-        # Snakemake takes braces in a text for wildcards
-        **{name: lambda wildcards, value=value: value for name, value in curves_page_parameters(STUDY).items()},
+        **braced(curves_page_parameters(STUDY)),
         template=template("pages/curves.jinja"),
         code=code("make_page", *DRAWN_BY, "report"),
         module="report.curves",
@@ -168,7 +149,7 @@ if STUDY.examples:
                 "<results>/report/texts/{model}.html",
                 caption="../report/texts.rst",
                 category="Texts",
-                labels=lambda wildcards: {"model": shown_texts(STUDY, wildcards.model)["model"]},
+                labels=lambda wildcards: {"model": in_menu(shown_texts(STUDY, wildcards.model)["model"])},
             ),
         log:
             "<logs>/texts/{model}.log",

@@ -4,34 +4,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from drawings import MODELS, VARIANTS, line, texts
+from drawings import VARIANTS, line, texts
 from homogenization.figures.style import variant_styles
-from library.figures.example_tables import DEEPER, OF_DEPTH, PAIRS, contrasts_table, difference
+from library.figures.example_tables import DEEPER, OF_DEPTH, contrasts_table, difference
 from library.figures.examples import drawn, figure_of
 
 
-def labels(axes):
-    return {curve.get_label() for curve in axes.lines}
-
-
-def test_the_first_row_has_all_variants_and_each_other_row_a_variant_and_its_controls():
-    pairs = [*PAIRS, ["front", "end"]]
-    figure = figure_of("contrast", contrasts_table(pairs=pairs), contrasts=pairs)
-    assert len(figure.axes) == 2 * len(MODELS)
-    assert labels(figure.axes[0]) >= {"front", "end", "scattered"}
-    assert labels(figure.axes[2]) >= {"scattered", "end"}  # what is subtracted from front
-    for told in ("Each variant minus Original", "Front minus each of its controls"):
-        assert told in texts(figure)
-    assert "Front minus Scattered" in texts(drawn("contrast"))
-
-
-def test_lines_bands_and_equal_lengths_are_shares_of_what_depth_does():
+def test_lines_and_bands_are_shares_of_what_depth_does():
     for axes, (_, n_blocks) in zip(drawn("contrast").axes[:2], DEEPER.items(), strict=True):
         depth = np.arange(n_blocks + 1) / n_blocks
         wanted = difference("front", "original", depth) / OF_DEPTH * 100
         np.testing.assert_allclose(line(axes, "front").get_xdata(), depth)
         np.testing.assert_allclose(line(axes, "front").get_ydata(), wanted)
-        np.testing.assert_allclose(line(axes, "front at equal length").get_ydata(), wanted / 2)
         heights = axes.collections[0].get_paths()[0].vertices[:, 1]
         assert heights.min() == pytest.approx(wanted.min() - 4)
         assert heights.max() == pytest.approx(wanted.max() + 6)
@@ -71,17 +55,6 @@ def test_markers_are_filled_where_significant_and_every_layer_has_one():
     assert (hollow.get_markerfacecolor(), hollow.get_markeredgecolor()) == ("white", colour)
 
 
-def test_a_fragile_difference_is_half_filled_and_a_negligible_one_open():
-    at = pl.col("layer")
-    verdict = pl.when(at == 3).then(pl.lit("less alike")).when(at == 5).then(pl.lit("negligible")).otherwise("verdict")
-    table = contrasts_table().with_columns(verdict=verdict, fragile=at.is_in([3, 4]))
-    axes = figure_of("contrast", table).axes[0]
-    assert line(axes, "front half").get_xdata().tolist() == [3 / 8]
-    assert line(axes, "front half").get_fillstyle() == "bottom"
-    assert line(axes, "front filled").get_xdata().tolist() == [1 / 8, 7 / 8]
-    assert 5 / 8 in line(axes, "front open").get_xdata()
-
-
 def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
     of_end = pl.when(pl.col("point") == "final_norm", pl.col("variant") == "end")
     verdict = of_end.then(pl.lit("more alike")).otherwise("verdict")
@@ -90,34 +63,11 @@ def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
     assert line(axes, "front after final norm").get_markerfacecolor() == "white"
 
 
-def test_it_uses_the_colours_of_all_variants():
-    """A variant has the colour of every other figure, though the original has no line here."""
-    variants = [*VARIANTS, ["fifth", "Fifth"], ["sixth", "Sixth"]]
-    pairs = [["sixth", "original"]]
-    figure = figure_of("contrast", contrasts_table(pairs=pairs), variants=variants, contrasts=pairs)
-    assert line(figure.axes[0], "sixth").get_color() == variant_styles(variants)["sixth"].colour
-
-
-def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
-    table = contrasts_table().filter(pl.col("point") == "residual_stream")
-    table = table.with_columns(mean_common=pl.lit(None, pl.Float64), n_common=pl.lit(None, pl.Int64))
-    figure = figure_of("contrast", table)
-    assert "same number of tokens" not in texts(figure)
-    assert "final norm" not in texts(figure)
-    assert figure.axes[0].get_xlim()[1] < 1.05
-
-
 def test_missing_values_are_named_and_rounding_errors_are_flat():
     gone = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise(1e-15)
-    table = contrasts_table().with_columns(gone.alias(name) for name in ("mean", "ci_low", "ci_high", "mean_common"))
+    table = contrasts_table().with_columns(gone.alias(name) for name in ("mean", "ci_low", "ci_high"))
     figure = figure_of("contrast", table.with_columns(verdict=pl.lit("undecided")))
     assert "no values" in [text.get_text() for text in figure.axes[1].texts]
     low, high = figure.axes[0].get_ylim()
     assert high - low > 0.01
     assert line(figure.axes[0], "front filled").get_xdata().size == 0
-
-
-def test_markers_shrink_where_layers_are_many():
-    deep = figure_of("contrast", contrasts_table({"alpha": 90}, PAIRS[:1]), models=MODELS[:1], contrasts=PAIRS[:1])
-    spacing = np.diff(deep.axes[0].transData.transform([[0, 0], [1 / 90, 0]])[:, 0])[0] * 72 / deep.dpi
-    assert line(deep.axes[0], "front filled").get_markersize() < 1.3 * spacing

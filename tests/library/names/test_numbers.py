@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from homogenization.names.numbers import (
     probability,
     share_in_words,
-    share_of_range,
     signed,
     significant,
     typeset,
@@ -58,5 +57,5 @@ def test_a_share_in_percent(share, words):
 
 
 def test_a_share_has_its_range_and_its_sign():
-    assert signed(share_of_range(0.052, 0.654)) == "+5.2 % of 0.65"
+    assert signed(share_in_words(0.052)) == "+5.2 %"
     assert [signed(number) for number in ("−3 %", "0", "0 % of 0.4", "0.2")] == ["−3 %", "0", "0 % of 0.4", "+0.2"]

@@ -1,18 +1,16 @@
 """The parameters of the rules that draw figures, from the configuration."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from homogenization.config.study import Study
-from homogenization.figures.catalogue import Figure
+from homogenization.figures.catalogue import HEADLINE_METRICS, Figure
 from homogenization.figures.view_labels import view_label
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric, likeness
 
 # fields of `figures.shown.Shown` that differ between the files of a kind
 _OF_A_FILE = ("title", "metric", "label", "homogenization", "view")
-_WITHOUT_BRACES = str.maketrans("{}", "()")  # in which Snakemake looks for wildcards
 
 
 def parameters(study: Study, figure: Figure) -> dict[str, Callable[[Any], Any]]:
@@ -39,7 +37,7 @@ def drawn_files(study: Study, figure: Figure) -> list[tuple[str, dict[str, Any] 
     """
     files: list[tuple[str, dict[str, Any] | None]] = []
     for file, of_file in figure.files(study).items():
-        title = presentation(study, figure, of_file)["title"].translate(_WITHOUT_BRACES)
+        title = in_menu(presentation(study, figure, of_file)["title"])
         entry = {"caption": f"../report/{figure.name}.rst", "category": figure.category, "labels": {"title": title}}
         files += [(f"{file}.svg", entry if figure.reported(of_file) else None), (f"{file}.pdf", None)]
     return files
@@ -84,40 +82,30 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
 
 
 def curves_page_parameters(study: Study) -> dict[str, Any]:
-    """What the page of curves shows and how it names it, as plain values (`report.curves`).
-
-    The metrics are those that the study tabulates; the first line of a metric's docstring is its definition. The views
-    are those that the study computes, those of the figures first.
-    """
-    described = [describe_metric(name) for name in study.tabulated_metrics]
-    return claims_page_parameters(study) | {
-        "metrics": [
-            {
-                "name": metric.name,
-                "title": study.figures.titles.get(metric.name, metric.title),
-                "label": metric.label + " †" * metric.depends_on_length,
-                "definition": (inspect.getdoc(metric.compute) or "").partition("\n")[0],
-                "homogenization": likeness(metric.name),
-            }
-            for metric in described
-        ],
-        "views": list(dict.fromkeys([*study.figures.views, *study.views])),
+    """What the page of curves shows and how it names it, as plain values (`report.curves`)."""
+    metrics = study.contrasted_metrics or study.drawn_metrics
+    cells = [
+        {"metric": metric, "view": view, "label": _label_of_cell(study, metric, view)}
+        for metric in sorted(metrics, key=lambda metric: metric not in HEADLINE_METRICS)
+        for view in study.drawn_views(metric)
+    ]
+    return _labels(study) | {
+        "cells": cells,
         "pairs": [list(pair) for pair in study.contrasted],
         "min_reviews": study.contrasts.min_reviews,
         "margin": study.contrasts.margin,
-        "confidence": study.contrasts.confidence,
     }
 
 
-def claims_page_parameters(study: Study) -> dict[str, list[list[str]]]:
-    """The labels that the table of claims shows (`report.claims_table`), and the other pages too."""
-    return {"models": _labelled(study, study.models), "variants": _labelled(study, study.variants)}
+def _label_of_cell(study: Study, metric: str, view: str) -> str:
+    described = describe_metric(metric)
+    title = study.figures.titles.get(metric, described.title)
+    return f"{title}{' †' * described.depends_on_length}: {view_label(view)}"
 
 
 def first_page_parameters(study: Study) -> dict[str, Any]:
     """What the first page of the report says besides its tables, as plain values (`report.first_page`)."""
-    return claims_page_parameters(study) | {
-        "written": study.written,
+    return _labels(study) | {
         "controls": study.controls,
         "n_texts": study.corpus.n_reviews,
         "min_texts": study.contrasts.min_reviews,
@@ -134,6 +122,16 @@ def shown_texts(study: Study, model: str) -> dict[str, Any]:
         "variants": _labelled(study, study.example_variants),
         "contrast": f"{title} of {variant} − {minus}" if choice["variant"] else title,
     }
+
+
+def in_menu(label: str) -> str:
+    """A label for the menu of the report, as it is written: Snakemake looks for wildcards where a brace opens."""
+    return label.replace("{", "{\N{ZERO WIDTH SPACE}")
+
+
+def _labels(study: Study) -> dict[str, list[list[str]]]:
+    """The labels that pages show."""
+    return {"models": _labelled(study, study.models), "variants": _labelled(study, study.variants)}
 
 
 def _labelled(study: Study, names: Iterable[str], shown: Iterable[str] | None = None) -> list[list[str]]:

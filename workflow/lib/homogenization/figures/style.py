@@ -153,8 +153,8 @@ _SETTINGS = {
     "patch.force_edgecolor": True,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
-    "svg.fonttype": "path",  # fonts are in the file, as outlines and
-    "pdf.fonttype": 42,  # as such
+    "svg.fonttype": "none",  # text is text: it can be searched, and a browser has letters that the font lacks
+    "pdf.fonttype": 42,  # fonts are in the file
     "svg.hashsalt": "homogenization",
     "font.size": 10,
     "axes.titlesize": 10,

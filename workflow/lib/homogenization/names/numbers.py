@@ -34,11 +34,6 @@ def share_in_words(share: float) -> str:
     return typeset(number.replace("-0", "0") if float(number) == 0 else number) + " %"
 
 
-def share_of_range(share: float, whole: float) -> str:
-    """A share of what depth does, and of which range: `−3.1 % of 0.39`."""
-    return f"{share_in_words(share)} of {significant(whole, 2)}"
-
-
 def signed(number: str) -> str:
     """What begins with a written number, with a plus sign if this is above 0: `+3.1 %`, `−0.2`, `0`."""
     first = number.split()[0]
