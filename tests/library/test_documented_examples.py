@@ -5,7 +5,6 @@ import shutil
 from importlib import import_module
 
 import numpy as np
-import polars as pl
 import pytest
 import yaml
 
@@ -18,7 +17,6 @@ from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch
 from homogenization.names.variants import RULE_POSITIONS
 from homogenization.states.store import open_store
-from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
 from pages import blocks
@@ -85,23 +83,6 @@ def test_the_example_of_a_position_works(monkeypatch):
     assert sorted(words(moved)) == sorted(words(text))
     assert placements[0].original_position == 0
     assert placements[0].position == pytest.approx(3 / 7)
-
-
-def test_the_example_of_a_scorer_works(monkeypatch):
-    scorers = run_example("variants.scorers", monkeypatch, "SCORERS")
-    frequencies = pl.DataFrame({"word": ["slow", "train", "bridge"], "document_frequency": [2, 2, 2]})
-    scorer = scorers.SCORERS["frequency"](frequencies, 10)
-    text = "The slow train left. A slow train crossed the bridge."
-    found = key_phrases(text, candidates(text, (1, 3)), scorer, 1)
-    assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]
-
-
-def test_the_example_of_a_cause_works(monkeypatch):
-    added = run_example("statistics.causes", monkeypatch, "CAUSES").CAUSES["repeated_tokens"]
-    tokens = np.random.default_rng(0).normal(size=(6, 4))
-    repeated = added.distort(tokens, 1.0, np.random.default_rng(0))
-    np.testing.assert_array_equal(repeated, np.tile(tokens[0], (6, 1)))
-    np.testing.assert_array_equal(added.distort(tokens, 0.0, np.random.default_rng(0)), tokens)
 
 
 @pytest.mark.parametrize("example", blocks("yaml", "claims.md"))
