@@ -10,33 +10,24 @@ from transformers import PreTrainedTokenizerFast
 from conftest import ROOT
 from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
-from homogenization.states.held import HeldStates
 from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model
 from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
-from homogenization.states.writer import written_store
 from tiny_models import network
 
 IDENTITY = {"model": "tiny", "variant": "front", "shard": "001"}
 EMBEDDED = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].to_list()
 
 
-def run(model, texts, path, token_budget=2048, record_attention=True, dtype="auto", chunk_tokens=1000, layers=None):
-    return extract(
-        reading_of(model, texts, token_budget, record_attention, dtype=dtype, layers=layers), path, chunk_tokens
-    )
+def run(model, texts, path, record_attention=True, **options):
+    return extract(reading_of(model, texts, record_attention, **options), path)
 
 
-def held(model, texts, token_budget=2048, record_attention=True, dtype="auto", layers=None):
-    """States that the model is about to read."""
-    return HeldStates(reading_of(model, texts, token_budget, record_attention, dtype=dtype, layers=layers))
-
-
-def reading_of(model, texts, token_budget=2048, record_attention=True, **options):
+def reading_of(model, texts, record_attention=True, **options):
     texts = texts if isinstance(texts, Texts) else Texts([f"r{index}" for index in range(len(texts))], texts)
-    return Reading(model, texts, IDENTITY, token_budget, record_attention=record_attention, **options)
+    return Reading(model, texts, IDENTITY, record_attention=record_attention, **options)
 
 
 def read(path):
@@ -58,17 +49,3 @@ def tiny(config, max_tokens=64, dtype=torch.float32, weights=None):
         weights(made)
     provenance = {"dtype": str(dtype).removeprefix("torch."), "bos": "default"}
     return LanguageModel(packed_model(made), tokenizer, max_tokens, "default", provenance)
-
-
-def write_in_threads(monkeypatch):
-    """Let extraction write as it does where the model runs on another device than the CPU."""
-
-    def with_threads(*arguments):
-        return written_store(*arguments[:-1], writing_threads=2)
-
-    monkeypatch.setattr("homogenization.states.extraction.written_store", with_threads)
-
-
-def pack_reviews_together(monkeypatch):
-    """Let a pass on the CPU read several reviews, as one on another device does."""
-    monkeypatch.setattr("homogenization.states.network.gains_from_packs", lambda device: True)

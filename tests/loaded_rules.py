@@ -22,7 +22,7 @@ from homogenization.run.code_hash import LIBRARY
 SCRIPTS = ROOT / "workflow/scripts"
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
 WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1"}
-# every metric, key phrases and a variant by language models, a control, fluency, an audit, states that are sampled
+# every metric, key phrases and a variant by language models, a control, fluency, an audit
 WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     "writers": {
         "served": WRITER,
@@ -43,7 +43,6 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     },
     "fluency": {"weights": WHEEL, "device": "cpu"},
     "audit": {"ratings": [str(ROOT / "tests/ratings.csv")]},
-    "states": {"sample_tokens": 4},
     "models": SMALL["models"]
     | {
         "arm": {
@@ -52,8 +51,7 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
         }
     },
 }
-# states are measured while a model reads
-IN_PASS = SMALL | {"states": {"keep": False, "sample_tokens": 4}}
+TEMPORARY = SMALL | {"states": {"keep": False}}
 
 # wildcards of a job, of any rule
 JOB = Wildcards(
@@ -80,8 +78,8 @@ def loaded_rules() -> dict[str, Rule]:
         for name in ("config.json", "model.safetensors", "tokenizer.json"):
             Path(folder, name).write_text("{}")
         # a model of this machine, whose jobs run on others
-        carried = rules_of(IN_PASS | {"models": {"tiny": {"weights": {"path": folder}}}}, apart=True)
-    rules = [*carried, *(rule for config in (IN_PASS, SMALL, WRITTEN) for rule in rules_of(config))]
+        carried = rules_of(SMALL | {"models": {"tiny": {"weights": {"path": folder}}}}, apart=True)
+    rules = [*carried, *(rule for config in (TEMPORARY, SMALL, WRITTEN) for rule in rules_of(config))]
     return {rule.name: rule for rule in rules if rule.script is not None}
 
 

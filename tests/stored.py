@@ -3,10 +3,11 @@
 import numpy as np
 import torch
 
+from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import Tokens
-from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.states.stream import Block, Contents, StoreShape
-from homogenization.states.writer import written_store
+from homogenization.names.points import FINAL_NORM, layer_name
+from homogenization.states.store import write_store
+from homogenization.states.stream import Contents, StoreShape
 
 ATTRIBUTES = {"model": "tiny", "variant": "front", "shard": "002"}
 N_BLOCKS = 2
@@ -21,38 +22,19 @@ def tokens_of(lengths):
     )
 
 
-def contents_of(shape, dtype="float32"):
-    """Contents of a store of one review."""
-    return Contents(shape, ["r"], tokens_of([21]), ATTRIBUTES, dtype)
-
-
-def write(
-    path,
-    states,
-    lengths,
-    dtype="float32",
-    chunk_tokens=8,
-    pieces=(5, 3),
-    received=None,
-    final_norm=None,
-    writing_threads=0,
-    windows=None,
-):
-    """Write `states` (layers, tokens, width), handed over in pieces of unequal size."""
-    layers = tuple(range(len(states)))
-    windows = (None,) * (len(states) - 1) if windows is None else windows
-    optional = final_norm is not None, received is not None
-    shape = StoreShape(len(states) - 1, states.shape[2], True, windows, *optional, layers)
+def contents_of(lengths, n_layers, width, dtype="float32", received=False, final_norm=False, windows=None):
+    """Contents of a store of reviews of these lengths."""
+    windows = (None,) * (n_layers - 1) if windows is None else windows
+    shape = StoreShape(n_layers - 1, width, True, windows, final_norm, received, tuple(range(n_layers)))
     review_ids = [f"review{index}" for index in range(len(lengths))]
-    contents = Contents(shape, review_ids, tokens_of(lengths), ATTRIBUTES, dtype)
-    with written_store(path, contents, chunk_tokens, writing_threads) as writer:
-        start, turn = 0, 0
-        while start < states.shape[1]:
-            stop = start + pieces[turn % len(pieces)]
-            for layer, of_layer in enumerate(states):
-                writer.add(Block(RESIDUAL_STREAM, layer, start, torch.as_tensor(of_layer[start:stop])))
-            if final_norm is not None:
-                writer.add(Block(FINAL_NORM, 0, start, torch.as_tensor(final_norm[start:stop])))
-            start, turn = stop, turn + 1
-        if received is not None:
-            writer.write_attention(received)
+    return Contents(shape, review_ids, tokens_of(lengths), ATTRIBUTES, dtype)
+
+
+def write(path, states, lengths, dtype="float32", received=None, final_norm=None, windows=None):
+    """Write a store of `states` (layers, tokens, width)."""
+    optional = {"received": received is not None, "final_norm": final_norm is not None}
+    contents = contents_of(lengths, len(states), states.shape[2], dtype, windows=windows, **optional)
+    arrays = {layer_name(layer): of_layer for layer, of_layer in enumerate(states)} | {FINAL_NORM: final_norm}
+    kept = {point: torch.as_tensor(arrays[point]).to(torch_dtype(dtype)) for point in contents.points}
+    bits = {point: (of.view(torch.uint16) if dtype == "bfloat16" else of).numpy() for point, of in kept.items()}
+    write_store(path, contents, bits, received)

@@ -25,8 +25,8 @@ SANDWICH = ("input_layernorm", "self_attn", "pre_feedforward_layernorm", "mlp")
 BEHIND = ("post_attention_layernorm", "post_feedforward_layernorm")  # norms behind attention and feed-forward network
 
 
-def measure(model, texts, token_budget=2048):
-    return component_states(reading_of(model, texts, token_budget, record_attention=False))
+def measure(model, texts):
+    return component_states(reading_of(model, texts, record_attention=False))
 
 
 def saved(folder, name, head=True, **fields):

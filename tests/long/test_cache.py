@@ -162,7 +162,6 @@ def test_an_edited_formula_misses(new, file, missed):
         ("writers.tiny.temperature", 0.5, {REWRITTEN, PARAPHRASE}),
         ("writers.tiny.gpus", 2, set()),
         ("rewriting.candidates", 5, {REWRITTEN, PARAPHRASE}),
-        ("states.chunk_tokens", 100, {ORIGINAL, PARAPHRASE}),
         ("models.tiny.weights.seed", 1, {ORIGINAL, PARAPHRASE}),
         ("corpus.min_words", 30, {REWRITTEN, ORIGINAL, PARAPHRASE}),
         ("seed", 1, {REWRITTEN, ORIGINAL, PARAPHRASE}),

@@ -1,9 +1,6 @@
 """`snakemake plan` says what a study will take, to whoever asks, and stays out of the study's own runs."""
 
 import polars as pl
-import pytest
-
-IN_PASS = {"keep": False}
 
 
 def test_the_plan_is_printed_whenever_it_is_asked_for(finished):
@@ -27,15 +24,12 @@ def test_the_plan_is_printed_whenever_it_is_asked_for(finished):
     assert works["hours"].null_count() == len(works)
 
 
-@pytest.mark.parametrize("states", [{}, IN_PASS], ids=["stored", "in_pass"])
-def test_a_pilot_times_each_kind_of_job_once_and_leaves_nothing_but_times(project, states):
-    project.config["states"] = project.config.get("states", {}) | states
+def test_a_pilot_times_each_kind_of_job_once_and_leaves_nothing_but_times(project):
     project.make("plan", "--config", "pilot=8")
     works = pl.read_csv(project.folder / "results/plan/works.csv").filter(pl.col("work") != "total")
     timed = set(works.filter(pl.col("hours") > 0)["work"])
     assert timed == set(works["work"]) - {"interventions", "consequences", "training"}
-    assert {"states", "components"} <= timed
-    assert ("spectra" in timed) == (not states)
+    assert {"states", "components", "spectra"} <= timed
     left = {path.suffix for path in (project.folder / "results/pilot").rglob("*") if path.is_file()}
     assert left == {".parquet", ".json", ".tsv"}
     assert not [*(project.folder / "results/states").glob("**/*")]

@@ -296,9 +296,8 @@ def test_a_touch_or_a_fresh_checkout_reruns_nothing(edited):
     reruns(edited, {})
 
 
-@pytest.mark.parametrize("key", ["device", "token_budget"])
-def test_how_a_model_is_run_belongs_to_the_model(edited, key):
-    edited.config["models"]["tiny"][key] = {"device": "auto", "token_budget": 512}[key]
+def test_how_a_model_is_run_belongs_to_the_model(edited):
+    edited.config["models"]["tiny"]["device"] = "auto"
     assert edited.planned()["extract_states"] == JOBS
 
 
@@ -320,7 +319,6 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(edited):
         "keyphrases.min_document_frequency": 3,
         "similarity.layer": 2,
         "states.dtype": "float16",
-        "states.chunk_tokens": 1000,
         "mauve.n_tokens": 150,
         "mauve.seeds": 3,
         "mauve.scale": 4.0,

@@ -19,7 +19,6 @@ RULE_FILES = sorted((ROOT / "workflow/rules").glob("*.smk"))
 ON_A_GPU = {
     "train_model",
     "extract_states",
-    "measure_states",
     "extract_components",
     "apply_interventions",
     "read_consequences",

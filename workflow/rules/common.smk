@@ -72,6 +72,16 @@ def code(script, *parts):
     return code_hash(Path(workflow.source_path(f"../scripts/{script}.py")), *parts)
 
 
+def params_of(made_with):
+    """Parameters of the rule that makes a temporary file, as one of each rule that reads it.
+
+    The file is gone when they are edited; where the new job fails, only a file that stays can tell of the edit.
+    """
+    return lambda wildcards: {
+        name: value(wildcards) if callable(value) else value for name, value in made_with.items()
+    }
+
+
 def per_attempt(amount):
     """A resource that grows by `amount`, or what it is for a job's wildcards, with each attempt of a job (--retries)."""
     return lambda wildcards, attempt: attempt * (amount(wildcards) if callable(amount) else amount)

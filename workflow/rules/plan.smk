@@ -43,60 +43,41 @@ if STUDY.pilot:
         "weights": weights_of
     }
     RECORD = f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.json"
-    STORE = f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.zarr.zip"
-    if IN_PASS:
+    PILOT_STORE = f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.zarr.zip"
+    use rule extract_states as time_states with:
+        input:
+            **READ_PILOT,
+        output:
+            states=temp(PILOT_STORE),
+            run=RECORD,
+        log:
+            "<logs>/pilot/states/{model}/{variant}/{shard}.log",
+        benchmark:
+            f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.tsv"
+        cache: False
 
-        use rule measure_states as time_states with:
+    for measure in made_measures(STUDY):
+
+        rule:
+            """Times a measure of the catalogue."""
+            name:
+                f"time_{measure.name}"
             input:
-                **READ_PILOT,
+                states=PILOT_STORE,
             output:
-                **{
-                    measure.name: [temp(f"{PILOT}/{path}") for path in measure.paths]
-                    for measure in made_measures(STUDY)
-                },
-                run=RECORD,
-                sample=temp(STORE) if STUDY.states.sample_tokens else [],
+                *(temp(f"{PILOT}/{path}") for path in measure.paths),
             log:
-                "<logs>/pilot/states/{model}/{variant}/{shard}.log",
+                f"<logs>/pilot/{measure.name}/{{model}}/{{variant}}/{{shard}}.log",
             benchmark:
-                f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.tsv"
-
-    else:
-
-        use rule extract_states as time_states with:
-            input:
-                **READ_PILOT,
-            output:
-                states=temp(STORE),
-                run=RECORD,
-            log:
-                "<logs>/pilot/states/{model}/{variant}/{shard}.log",
-            benchmark:
-                f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.tsv"
-            cache: False
-
-        for measure in made_measures(STUDY):
-
-            rule:
-                """Times a measure of the catalogue."""
-                name:
-                    f"time_{measure.name}"
-                input:
-                    states=STORE,
-                output:
-                    *(temp(f"{PILOT}/{path}") for path in measure.paths),
-                log:
-                    f"<logs>/pilot/{measure.name}/{{model}}/{{variant}}/{{shard}}.log",
-                benchmark:
-                    f"{PILOT}/{measure.name}/{{model}}/{{variant}}/{{shard}}.tsv"
-                conda:
-                    "../../envs/homogenization.yaml"
-                params:
-                    **measure.params(STUDY),
-                    code=code("measure", *MEASURED_BY),
-                    module=f"measures.{measure.name}",
-                script:
-                    "../scripts/measure.py"
+                f"{PILOT}/{measure.name}/{{model}}/{{variant}}/{{shard}}.tsv"
+            conda:
+                "../../envs/homogenization.yaml"
+            params:
+                **measure.params(STUDY),
+                code=code("measure", *MEASURED_BY),
+                module=f"measures.{measure.name}",
+            script:
+                "../scripts/measure.py"
 
     if STUDY.component_jobs:
 
@@ -134,7 +115,7 @@ rule plan_extraction:
     params:
         code=code("plan_extraction", *READ_BY, "plan"),
         models=[
-            {"name": name, "gpus": ask.gpus(model), **model.params("dtype", "device", "token_budget")}
+            {"name": name, "gpus": ask.gpus(model), **model.params("dtype", "device")}
             for name, model in STUDY.models.items()
         ],
         states=STUDY.states.params(),

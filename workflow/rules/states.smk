@@ -1,5 +1,5 @@
 # Reviews -> the residual stream after every block, and the attention that each token receives.
-IN_PASS = not STUDY.states.keep  # states are measured while a model reads (measure_states), and no store is written
+STORE = "<results>/states/{model}/{variant}/{shard}.zarr.zip"
 
 # what rules share in which a model reads one shard of a variant
 READ_FILES = {
@@ -15,8 +15,12 @@ READ_PARAMS = {
     "variant": lambda wildcards: wildcards.variant,
     "shard": lambda wildcards: wildcards.shard,
 }
+EXTRACTED_WITH = READ_PARAMS | {
+    "code": code("extract_states", *READ_BY),
+    "storage": STUDY.states.params("dtype", "layers", "record_attention"),
+}
 EXTRACTION = {
-    "mem_mb": per_attempt(lambda wildcards: ask.extraction_memory(model_of(wildcards))),
+    "mem_mb": per_attempt(lambda wildcards: ask.extraction_memory(model_of(wildcards), STUDY.corpus.shard_size)),
     "runtime": per_attempt(lambda wildcards: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size)),
     "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
 }
@@ -74,44 +78,24 @@ rule convert_gguf:
         "../scripts/convert_gguf.py"
 
 
-if not IN_PASS:
-
-    rule extract_states:
-        """Extracts the states of one model for one shard of a variant."""
-        input:
-            **READ_FILES,
-        output:
-            states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
-            run="<results>/states/{model}/{variant}/{shard}.json",
-        log:
-            "<logs>/states/{model}/{variant}/{shard}.log",
-        cache: "omit-software"
-        conda:
-            "../../envs/homogenization.yaml"
-        # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
-        threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
-        resources:
-            **EXTRACTION,
-        params:
-            **READ_PARAMS,
-            code=code("extract_states", *READ_BY),
-            storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
-        script:
-            "../scripts/extract_states.py"
-
-    rule sample_states:
-        """Keeps the states of a few tokens of each review, for studies that delete the others."""
-        input:
-            states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
-        output:
-            sample="<results>/samples/{model}/{variant}/{shard}.zarr.zip",
-        log:
-            "<logs>/samples/{model}/{variant}/{shard}.log",
-        conda:
-            "../../envs/homogenization.yaml"
-        params:
-            code=code("sample_states", *READ_BY),
-            sample_tokens=STUDY.states.sample_tokens,
-            seed=STUDY.seed,
-        script:
-            "../scripts/sample_states.py"
+rule extract_states:
+    """Extracts the states of one model for one shard of a variant."""
+    input:
+        **READ_FILES,
+    output:
+        # where disk is short, states go as soon as they are measured
+        states=STORE if STUDY.states.keep else temp(STORE),
+        run="<results>/states/{model}/{variant}/{shard}.json",
+    log:
+        "<logs>/states/{model}/{variant}/{shard}.log",
+    cache: "omit-software" if STUDY.states.keep else False
+    conda:
+        "../../envs/homogenization.yaml"
+    # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
+    threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
+    resources:
+        **EXTRACTION,
+    params:
+        **EXTRACTED_WITH,
+    script:
+        "../scripts/extract_states.py"

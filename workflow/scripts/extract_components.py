@@ -2,13 +2,11 @@
 
 from homogenization.run.job import job
 from homogenization.measures.components import component_states
-from homogenization.measures.workers import workers_beside
 from homogenization.run.parquet import write_table
 from homogenization.states.model import model_of_job
 from homogenization.states.reading import Reading
 
-with job(snakemake), workers_beside(snakemake.params.model["device"], snakemake.threads) as workers:
+with job(snakemake):
     model = model_of_job(snakemake)
     reading = Reading.of_job(model, snakemake.input, snakemake.params, record_attention=False)
-    table, metadata = component_states(reading, workers)
-    write_table(table, snakemake.output.components, metadata)
+    write_table(*component_states(reading), snakemake.output.components)

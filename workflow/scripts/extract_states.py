@@ -12,8 +12,6 @@ with job(snakemake):
     began = time.perf_counter()
     model = model_of_job(snakemake)
     before = {"seconds_loading": time.perf_counter() - began}
-    options = dict(snakemake.params.storage)
-    chunk_tokens = options.pop("chunk_tokens")
-    reading = Reading.of_job(model, snakemake.input, snakemake.params, **options)
-    record = extract(reading, snakemake.output.states, chunk_tokens)
+    reading = Reading.of_job(model, snakemake.input, snakemake.params, **snakemake.params.storage)
+    record = extract(reading, snakemake.output.states)
     write_json(before | record, snakemake.output.run)

@@ -36,7 +36,7 @@ def job(tmp_path):
         entry = entries.setdefault(model, saved(tmp_path / model, model, model != "bert"))
         inputs = dict.fromkeys(("original", "variant"), str(tmp_path / "original.parquet"))
         outputs = {name: str(tmp_path / f"{model}.{name}.parquet") for name in ("metrics", "texts", "states")}
-        params = {"model": {"name": model, "token_budget": 2048, "max_tokens": None, **entry}, "variant": "original"}
+        params = {"model": {"name": model, "max_tokens": None, **entry}, "variant": "original"}
         params |= {
             "shard": "000",
             "n_reviews": 3,

@@ -54,7 +54,7 @@ def job(tmp_path):
             write_table(depth, tmp_path / "depth.parquet")
             inputs["depth"] = str(tmp_path / "depth.parquet")
         outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses")}
-        params = {"model": {"name": "tiny", "token_budget": 2048, "max_tokens": max_tokens, **entry}}
+        params = {"model": {"name": "tiny", "max_tokens": max_tokens, **entry}}
         params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "module": "interventions.shard"}
         params |= {"conditions": [condition.fields for condition in conditions_of(chosen)]}
         params |= {"metrics": chosen["metrics"]}
@@ -145,7 +145,7 @@ def test_the_steepest_blocks_come_from_the_depth_table(save, job):
     ],
 )
 def test_what_a_model_can_not_do_is_refused_before_it_runs(save, job, monkeypatch, name, head, changed, said):
-    monkeypatch.setattr(intervened, "run_packs", None)
+    monkeypatch.setattr(intervened, "apply", None)
     with pytest.raises(ScriptError, match=said):
         job(save(name, head=head), CHOSEN | changed)
 

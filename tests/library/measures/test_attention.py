@@ -119,7 +119,7 @@ def test_uniform_attention_of_a_network_has_no_excess_whatever_its_windows(name,
     config = WINDOWED[name]
     model = replace(tiny(config, max_tokens=150), packed=uniform_network(config))
     texts = [" ".join(EMBEDDED[:3]), "Short."]
-    extract(Reading(model, Texts(list("ab"), texts), STATES, 400, record_attention=True), tmp_path / "s.zarr.zip", 1000)
+    extract(Reading(model, Texts(list("ab"), texts), STATES, record_attention=True), tmp_path / "s.zarr.zip")
     with open_store(tmp_path / "s.zarr.zip") as store:
         (table,), windows = measured(Attention(store)), store.attention_windows
         of_first = store.attention_received()[:, : store.review_offsets[1]]

@@ -1,7 +1,5 @@
 """How alike tokens are at each point of each block: as through transformers, packed or alone, and up to the table."""
 
-import logging
-
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +7,7 @@ import torch
 from hypothesis import given
 from transformers import AutoModel
 
-from extracted import pack_reviews_together, run
+from extracted import run
 from homogenization.measures.blocks import find_layout
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA, NUMBERS, TOKEN_VIEWS, token_alignment
 from homogenization.measures.geometry import token_geometry
@@ -173,23 +171,6 @@ def test_states_that_are_not_finite_name_block_point_and_review():
         measure(model, texts)
 
 
-def test_memory_that_runs_out_halves_the_pass_and_changes_nothing(caplog, monkeypatch):
-    pack_reviews_together(monkeypatch)
-    model = tiny(CONFIGS["llama"])
-    texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:5]]
-    whole, _ = measure(model, texts, 300)
-
-    def check(module, inputs, output):
-        if inputs[0].shape[1] > 100:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-
-    model.packed.network.get_submodule("layers.1.mlp").register_forward_hook(check)
-    with caplog.at_level(logging.WARNING):
-        parts, _ = measure(model, texts, 300)
-    np.testing.assert_allclose(whole.select(*NUMBERS), parts.select(*NUMBERS), rtol=1e-12)
-    assert "token_budget goes from 150 down to 75" in caplog.text
-
-
 def test_the_changes_of_a_block_add_up_along_the_stream(measured, tmp_path):
     """BERT: additions and norms lead from what enters a block to what leaves it, which enters the next."""
     table, metadata = measured
@@ -216,7 +197,7 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     accepted = pl.DataFrame({"variant": "front", "review_id": "a", "accepted": True})
     write_table(accepted, tmp_path / "similarity.parquet")
     states, table = str(tmp_path / "states.parquet"), str(tmp_path / "components.parquet")
-    model = {"name": "minilm", "token_budget": 100, **entry}
+    model = {"name": "minilm", **entry}
     inputs = {**dict.fromkeys(("variant", "original"), str(tmp_path / "variant.parquet")), "weights": []}
     params = {"model": model, "variant": "front", "shard": "000"}
     run_script("extract_components", tmp_path / "log", inputs, {"components": states}, params)

@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.reviews import measured_table, provenance, with_origin
-from homogenization.states import stream as module
 from homogenization.states.stream import stream
 
 SCHEMA = {
@@ -17,26 +16,22 @@ SCHEMA = {
 }
 
 
-def store_of(states=None):
+def store_of():
     """Three tokens in two reviews of a model of four blocks, of which two layers are stored."""
-    states = np.arange(6, dtype=np.float32).reshape(3, 2) if states is None else states
+    states = np.arange(6, dtype=np.float32).reshape(3, 2)
     return SimpleNamespace(
         attributes={"model": "m", "variant": "front", "review_ids": ["a", "b"], "revision": None},
         review_ids=["a", "b"],
         review_offsets=np.array([0, 1, 3]),
         n_blocks=4,
         layers=[0, 2],
-        residual_stream=lambda layer, tokens: states[tokens] * (layer + 1),
-        final_norm=lambda tokens: states[tokens] * 10,
+        residual_stream=lambda layer: states * (layer + 1),
+        final_norm=lambda: states * 10,
     )
 
 
-def reviews_of(store):
-    return [of_review for block in stream(store) for of_review in block.reviews(store)]
-
-
 def test_every_review_at_every_point_and_layer():
-    found = [(*place.values(), tokens.tolist()) for place, tokens in reviews_of(store_of())]
+    found = [(*place.values(), tokens.tolist()) for place, tokens in stream(store_of())]
     assert found == [
         ("a", "residual_stream", 0, 1, 2, [[0, 1]]),
         ("b", "residual_stream", 0, 2, 2, [[2, 3], [4, 5]]),
@@ -45,27 +40,6 @@ def test_every_review_at_every_point_and_layer():
         ("a", "final_norm", 4, 1, 2, [[0, 10]]),
         ("b", "final_norm", 4, 2, 2, [[20, 30], [40, 50]]),
     ]
-
-
-def test_a_block_of_reviews_is_in_memory_whatever_the_number_of_reviews(monkeypatch):
-    """Reviews go whole into blocks of at most 7 tokens here; the review of 9 has a block to itself."""
-    monkeypatch.setattr(module, "_BLOCK_TOKENS", 7)
-    lengths = [3, 4, 1, 2, 9, 7]
-    offsets = np.cumsum([0, *lengths])
-    states = np.random.default_rng(0).standard_normal((offsets[-1], 2)).astype(np.float32)
-    read = []
-
-    def residual_stream(layer, tokens):
-        read.append((tokens.start, tokens.stop))
-        return states[tokens]
-
-    names = list("abcdef")
-    store = SimpleNamespace(review_ids=names, review_offsets=offsets, n_blocks=1, layers=[1])
-    store.residual_stream, store.final_norm = residual_stream, lambda tokens: None
-    found = [(place["review_id"], tokens.tolist()) for place, tokens in reviews_of(store)]
-    expected = np.split(states, offsets[1:-1])
-    assert found == [(name, tokens.tolist()) for name, tokens in zip(names, expected, strict=True)]
-    assert read == [(0, 7), (7, 10), (10, 19), (19, 26)]
 
 
 def test_a_table_says_what_it_is_of():

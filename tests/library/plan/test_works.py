@@ -127,14 +127,14 @@ def test_paces_are_those_of_the_pilots_files(tmp_path):
 def study():
     """A model that is read, taken apart and trained, and whose attention is changed."""
     counts = COUNTS.with_columns(lengths_before_truncation="lengths", counted_as="variant", n_cut=0, n_left_out=0)
-    states = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True, "sample_tokens": None}
+    states = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True}
     params = {
         "states": states,
         "works": {"m": {"states": ["original"], "components": ["original"], "mauve": ["original"]}},
         "readings": {"m": {"interventions": [["original", "000", 2, 5]]}},
         "training": {"m": {"steps": 10, "batch_size": 4, "max_tokens": 20, "snapshots": 2}},
     }
-    return [(MODEL | {"token_budget": 64}, NETWORK, counts)], params
+    return [(MODEL, NETWORK, counts)], params
 
 
 def test_a_study_without_a_pilot_says_operations_and_how_to_find_hours(study):

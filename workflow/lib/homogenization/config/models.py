@@ -52,9 +52,6 @@ class Model(RunModel):
     """Most tokens of a review; null: the model's context. `long_texts` treats longer ones."""
     long_texts: Literal["common_sentence_end", "leave_out"] = "common_sentence_end"
     """A review with more tokens is cut at a sentence end that all its variants share, or left out for this model."""
-    token_budget: int = Field(2048, ge=1)
-    """Most tokens per pass; whole reviews are packed up to it. Halves when memory runs out. On a CPU, reviews \
-pass one by one."""
 
 
 class States(Section):
@@ -62,14 +59,10 @@ class States(Section):
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Storage type of the states; `auto`: the model's own."""
-    chunk_tokens: int = Field(4096, ge=1)
-    """Tokens in a chunk of a layer's array."""
     record_attention: bool = True
     """Sum the attention that each token receives, in every layer."""
     layers: Annotated[list[int], Field(min_length=2), AfterValidator(once)] | None = None
     """Layers of the residual stream to store, 0 before the first block; negative ones count from the last; null: \
 all."""
     keep: bool = True
-    """false: no states are written; a job measures them while its model reads."""
-    sample_tokens: int | None = Field(None, ge=1)
-    """Tokens of each review whose states are kept under `samples/` in any case; null: none."""
+    """false: states are deleted as soon as they are measured."""

@@ -208,8 +208,7 @@ class Study(Keys):
         """
         taken_apart = {variant for name, variant, _ in self.component_jobs if name == model}
         works = {"states": set(self.variants), "components": taken_apart}
-        if self.states.keep:
-            works |= {measure.name: set(measure.variants(self)) for measure in made_measures(self)}
+        works |= {measure.name: set(measure.variants(self)) for measure in made_measures(self)}
         return {work: sorted(variants) for work, variants in works.items() if variants}
 
     def planned_readings(self, model: str) -> dict[str, list[list[Any]]]:

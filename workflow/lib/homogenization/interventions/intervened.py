@@ -30,8 +30,7 @@ from homogenization.measures.blocks import norms_attention
 from homogenization.measures.reviews import Inline, with_origin
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
-from homogenization.states.network import PackedModel, run_packs
-from homogenization.states.overflow import NOT_FINITE
+from homogenization.states.network import NOT_FINITE, PackedModel
 
 _WAITING = 2  # runs whose numbers are not all there yet: each keeps the states of its pack in main memory
 
@@ -54,7 +53,6 @@ def intervene(
     conditions: Sequence[Condition],
     metrics: Sequence[str],
     identity: Mapping[str, str],
-    token_budget: int,
     *,
     further: Callable[[str, str, Run, int], None] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -65,7 +63,6 @@ def intervene(
         conditions: what is done, the untouched model first: doses are measured against it.
         metrics: names of `homogenization.interventions.conditions.METRICS`; may be empty.
         identity: `model` and `variant`, for the tables.
-        token_budget: most tokens of whole reviews in a pass; where memory runs out, it halves.
         further: function that measures more: of a condition's key, the name of a review, a run and the place of the
             review in it.
 
@@ -120,7 +117,8 @@ def intervene(
                 task.result()
 
     with progress(len(conditions) * sum(reviews.lengths), "tokens") as advance, _beside(reviews.model) as beside:
-        run_packs(reviews.model.device, reviews.lengths, token_budget, run_pack, shown=False)
+        for review in range(len(reviews.names)):
+            run_pack(range(review, review + 1))
         settle(0)
     views, measured = zip(*cells(metrics), strict=True) if metrics else ((), ())
     table = crossed(

@@ -52,7 +52,6 @@ class Job:
         conditions: what is done, the untouched model first.
         metrics: names of the metrics, or none.
         identity: `model`, `variant` and `shard`.
-        token_budget: most tokens of whole reviews in a pass.
         dependencies: what all rows depend on.
         cache_keys: for each condition, what its rows have to be computed with.
     """
@@ -61,7 +60,6 @@ class Job:
     conditions: Sequence[Condition]
     metrics: Sequence[str]
     identity: Mapping[str, str]
-    token_budget: int
     dependencies: Mapping[str, Any]
     cache_keys: Mapping[str, str]
 
@@ -91,7 +89,7 @@ def job_of_shard(
     Raises:
         HomogenizationError: conditions that the model can't be run in.
     """
-    name, token_budget, seed = params.model["name"], params.model["token_budget"], params.seed
+    name, seed = params.model["name"], params.seed
     conditions = [Condition(*fields) for fields in params.conditions]
     identity = {"model": name, "variant": text, "shard": params.shard}
     texts = [reviews[column].to_list() for column in ("review_id", "text", "original")]
@@ -100,7 +98,7 @@ def job_of_shard(
     whole = Pack(model.with_head, name, read.review_ids, read.tokens.by_review, seed, steepest)
     check_conditions(conditions, whole)
     states = {**model.provenance, **identity}
-    dependencies = {"code": params.code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": states}
+    dependencies = {"code": params.code, "texts": texts, "seed": seed, "states": states}
     cache_keys = {
         condition.key: cache_key(
             **dependencies,
@@ -109,7 +107,7 @@ def job_of_shard(
         )
         for condition in conditions
     }
-    return Job(whole, conditions, params.metrics, identity, token_budget, dependencies, cache_keys)
+    return Job(whole, conditions, params.metrics, identity, dependencies, cache_keys)
 
 
 def run_new(
@@ -130,7 +128,7 @@ def run_new(
         check_against_eager(model.packed, max(job.reviews.lengths), record_attention=True)
     # doses are measured against the untouched model, whose rows may be there already
     new = [one for one in job.conditions if one.key not in known or one.kind == UNTOUCHED]
-    made = intervene(job.reviews, new, job.metrics, job.identity, job.token_budget, further=further)
+    made = intervene(job.reviews, new, job.metrics, job.identity, further=further)
     fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
     return dict(zip(("metrics", "doses"), fresh, strict=True))
 

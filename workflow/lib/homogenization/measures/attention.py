@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import Each, TokenMeasure, measured_table
+from homogenization.measures.reviews import TokenMeasure, measured_table
 from homogenization.names.columns import columns
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.stream import TokenStates
@@ -109,7 +109,7 @@ class Attention(TokenMeasure):
     states: TokenStates
     n_bins: int = 20
 
-    def tables(self, each: Each) -> tuple[pl.DataFrame]:
+    def tables(self) -> tuple[pl.DataFrame]:
         """The table.
 
         Raises:

@@ -20,7 +20,7 @@ class Measure:
         params: parameters of its class for a study.
         minutes: run time of an attempt; None: that of the profile.
         when: test whether a study (`config.study.Study`) has it.
-        variants: the variants that a study measures while its models read; the files of others are empty then.
+        variants: the variants of which a study has it.
     """
 
     name: str
@@ -78,10 +78,3 @@ MEASURES = {measure.name: measure for measure in _ENTRIES}
 def made_measures(study: Any) -> list[Measure]:
     """The measures that `study` has."""
     return [measure for measure in MEASURES.values() if measure.when(study)]
-
-
-def taken_of(study: Any, variant: str) -> dict[str, Mapping[str, Any]]:
-    """Parameters of what is measured of `variant` while a model reads it, by name."""
-    return {
-        measure.name: measure.params(study) for measure in made_measures(study) if variant in measure.variants(study)
-    }

@@ -1,8 +1,6 @@
 """A pass of reviews through a model that measures how alike tokens are at every point of every block."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,19 +8,16 @@ import polars as pl
 import torch
 
 from homogenization.measures.blocks import check_sums, find_layout, points_captured
-from homogenization.measures.device_tokens import tokens_of
-from homogenization.measures.reviews import Inline, OfReview, ReviewMeasure, Reviews
+from homogenization.measures.reviews import measured_table
 from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import TokenGram, look_of
-from homogenization.measures.workers import Workers
 from homogenization.metrics.cosines import inverse, mean_of_pairs
 from homogenization.metrics.gram import Tridiagonal
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.columns import columns
-from homogenization.states.network import run_packed
-from homogenization.states.overflow import refuse_overflow
+from homogenization.states.network import refuse_not_finite, run_packed
 from homogenization.states.reading import Reading
-from homogenization.states.stream import Block
+from homogenization.states.stream import place_of
 
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
 TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST, "centred", "centred_without_first")
@@ -71,72 +66,42 @@ def _alignment(products: np.ndarray, form: Tridiagonal) -> tuple[float, float, f
     )
 
 
-@dataclass(frozen=True)
-class Components(ReviewMeasure):
-    """How alike the tokens of every review are at every point of every block: the table `COMPONENT_STATES_SCHEMA`.
-
-    Attributes:
-        points: names of the points of a block, in its order.
-    """
-
-    schemas = (COMPONENT_STATES_SCHEMA,)
-    states: Reading
-    points: Sequence[str]
-
-    def of_review(self, place: Mapping[str, Any]) -> OfReview:
-        """The rows of a review at one point."""
-        return partial(_rows, place)
-
-    def tables(self, found: Iterable[list[dict[str, Any]]]) -> tuple[pl.DataFrame]:
-        """The table, by layer, point, view and review."""
-        (table,) = super().tables(found)
-        in_order = {"point": self.points, "view": TOKEN_VIEWS, "review_id": self.states.review_ids}
-        places = [pl.col(name).cast(pl.Enum(values)) for name, values in in_order.items()]
-        return (table.sort("layer", *places),)
-
-
-def _rows(place: Mapping[str, Any], gram: TokenGram) -> list[dict[str, Any]]:
-    numbers = token_alignment(gram).tolist()
-    return [
-        {**place, "view": view, **dict(zip(NUMBERS, of_view, strict=True))}
-        for view, of_view in zip(TOKEN_VIEWS, numbers, strict=True)
-    ]
-
-
-def component_states(reading: Reading, workers: Workers | Inline | None = None) -> tuple[pl.DataFrame, dict[str, Any]]:
+def component_states(reading: Reading) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Let a model read, and measure the tokens at every point of every block.
 
     Args:
         reading: what the model reads.
-        workers: who measures reviews; None: the caller.
 
     Returns:
         The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
         metadata: `layout`, `components` (the points before and after each), `states` (provenance).
 
     Raises:
-        HomogenizationError: components that can't be told apart, states that are not finite, a review that does not fit
-            into memory.
+        HomogenizationError: components that can't be told apart, states that are not finite.
     """
     packed, tokens = reading.model.packed, reading.tokens
     layout = find_layout(packed)
     if len(reading.review_ids):
         check_sums(packed, layout, tokens.token_ids[: tokens.review_offsets[1]])
-    measure = Components(reading, list(layout.points))
-    reviews = Reviews(reading, {"components": measure}, tokens_of, workers or Inline())
+    rows: list[dict[str, Any]] = []
 
-    def run_pack(pack: range, token_ids: Sequence[int], lengths: Sequence[int]) -> None:
-        start = tokens.span(pack).start
+    def run_pass(review: int, token_ids: Sequence[int]) -> None:
+        name = reading.review_ids[review]
 
         def take(layer: int, point: str, states: torch.Tensor) -> None:
-            refuse_overflow(reading.contents, f"{point} of block {layer}", start, states)
-            reviews.add(Block(point, layer, start, states))
+            refuse_not_finite(states, f"{reading.contents.identity}, {point} of block {layer}, review {name}")
+            place = place_of(name, point, layer, states)
+            numbers = token_alignment(TokenGram(states.double().cpu().numpy())).tolist()
+            for view, of_view in zip(TOKEN_VIEWS, numbers, strict=True):
+                rows.append({**place, "view": view, **dict(zip(NUMBERS, of_view, strict=True))})
 
         with points_captured(packed, layout, take):
-            run_packed(packed, token_ids, lengths, False, lambda _layer, _states: None)
+            run_packed(packed, token_ids, [len(token_ids)], False, lambda _layer, _states: None)
 
-    reading.packs(run_pack)
-    (table,) = reviews.tables("components")
+    reading.each_review(run_pass)
+    table = measured_table(rows, reading, COMPONENT_STATES_SCHEMA)
+    in_order = {"point": list(layout.points), "view": TOKEN_VIEWS, "review_id": reading.review_ids}
+    table = table.sort("layer", *(pl.col(name).cast(pl.Enum(values)) for name, values in in_order.items()))
     components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
     provenance = {**reading.attributes, "n_blocks": packed.n_blocks}
     return table, {"layout": layout.name, "components": components, "states": provenance}

@@ -6,13 +6,12 @@ A zero token has no direction; it counts as u = 0.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import OfReview, ReviewMeasure
+from homogenization.measures.reviews import ReviewMeasure
 from homogenization.measures.views import TokenGram
 from homogenization.names.columns import columns
 from homogenization.states.stream import TokenStates
@@ -98,10 +97,6 @@ class Geometry(ReviewMeasure):
     schemas = (GEOMETRY_SCHEMA,)
     states: TokenStates
 
-    def of_review(self, place: Mapping[str, Any]) -> OfReview:
+    def of_review(self, place: Mapping[str, Any], gram: TokenGram) -> list[dict[str, Any]]:
         """The row of one review at one point and layer."""
-        return partial(_rows, place)
-
-
-def _rows(place: Mapping[str, Any], gram: TokenGram) -> list[dict[str, Any]]:
-    return [{**place, **geometry_of(gram)}]
+        return [{**place, **geometry_of(gram)}]

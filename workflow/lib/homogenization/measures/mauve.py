@@ -8,7 +8,7 @@ over seeds.
 
 import logging
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import polars as pl
 from scipy.linalg import LinAlgError, eigh
 from sklearn.cluster import KMeans
 
-from homogenization.measures.reviews import Each, TokenMeasure, measured_table
+from homogenization.measures.reviews import TokenMeasure, measured_table
 from homogenization.metrics.cosines import unit_rows
 from homogenization.names.columns import columns
 from homogenization.names.variants import ORIGINAL
@@ -184,13 +184,14 @@ class Mauve(TokenMeasure):
         drawn = [half for halves in self.halves.values() for half in halves]
         self.rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *drawn]))
 
-    def tables(self, each: Each) -> tuple[pl.DataFrame]:
+    def tables(self) -> tuple[pl.DataFrame]:
         """The table."""
-        table = measured_table(self._rows(each), self.states, MAUVE_SCHEMA, "layer_to")
+        table = measured_table(self._rows(), self.states, MAUVE_SCHEMA, "layer_to")
         return (table.sort("layer_from", "layer_to", "seed"),)
 
-    def _rows(self, each: Each) -> Iterator[dict[str, Any]]:
-        for row in each(partial(_row, scale=self.scale), self._pairs()):
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for pair in self._pairs():
+            row = _row(pair, self.scale)
             print("layer {layer_from} to {layer_to}, seed {seed}, {kind}: {mauve:.4f}".format(**row), flush=True)
             yield row
 
@@ -217,7 +218,7 @@ class Mauve(TokenMeasure):
 
 
 def _row(pair: Pair, scale: float) -> dict[str, Any]:
-    """The row of a pair of samples; in a worker."""
+    """The row of a pair of samples."""
     names, rows, kinds = pair
     size = len(rows) // 2
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))

@@ -7,13 +7,12 @@ count as 0; in float32 it would be wrong as soon as one direction is 10^3 times 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import OfReview, ReviewMeasure
+from homogenization.measures.reviews import ReviewMeasure
 from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import Look, TokenGram, look_of
 from homogenization.metrics.gram import roots_of, symmetric_eigenvalues
@@ -76,10 +75,7 @@ class Spectra(ReviewMeasure):
     states: TokenStates
     views: Sequence[str]
 
-    def of_review(self, place: Mapping[str, Any]) -> OfReview:
+    def of_review(self, place: Mapping[str, Any], gram: TokenGram) -> list[dict[str, Any]]:
         """The rows of one review at one point and layer."""
-        return partial(_rows, place, self.views)
-
-
-def _rows(place: Mapping[str, Any], views: Sequence[str], gram: TokenGram) -> list[dict[str, Any]]:
-    return [{**place, "view": view, "singular_values": values} for view, values in spectra_of(gram, views).items()]
+        spectra = spectra_of(gram, self.views)
+        return [{**place, "view": view, "singular_values": values} for view, values in spectra.items()]

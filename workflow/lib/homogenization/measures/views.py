@@ -36,51 +36,42 @@ class TokenGram:
     (mean / spread)^2 of the precision. Each number is computed once, when it is asked for.
 
     Attributes:
-        tokens: (n, d) float64, n >= 1, of numpy. Or (reviews, n, d) of torch on any device: all else, but for `raw` and
-            what follows from it, then has this first axis too (`measures.device_tokens`). None where all else is known.
-        subsets: subsets that are known, by the bytes of their positions.
+        tokens: (n, d) float64, n >= 1.
     """
 
-    def __init__(self, tokens: Any, **known: Any) -> None:
-        """Take `tokens`, and what is `known` of them by name."""
+    def __init__(self, tokens: np.ndarray) -> None:
         self.tokens = tokens
-        self.subsets: dict[bytes, TokenGram] = {}
-        vars(self).update(known)
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of tokens, and width."""
-        return tuple(self.tokens.shape[-2:])
-
-    def subset(self, positions: np.ndarray) -> "TokenGram":
-        """The tokens at `positions`, (m,) int64, as a review of their own."""
-        return self.subsets.get(positions.tobytes()) or TokenGram(self.tokens[positions])
+        return self.tokens.shape
 
     @cached_property
-    def mean(self) -> Any:
+    def mean(self) -> np.ndarray:
         """(d,) mean of all tokens but the first."""
         return _mean_without_first(self.tokens)
 
     @cached_property
-    def square(self) -> Any:
+    def square(self) -> float:
         """Squared length of `mean`."""
-        return (self.mean * self.mean).sum(-1)
+        return (self.mean * self.mean).sum()
 
     @cached_property
-    def norms(self) -> Any:
+    def norms(self) -> np.ndarray:
         """(n,) Euclidean norms of the tokens."""
         return norms(self.tokens)
 
     @cached_property
-    def shifted(self) -> Any:
+    def shifted(self) -> np.ndarray:
         """(n, n) inner products of the tokens minus the mean of all but the first."""
-        rows = self.tokens - self.mean[..., None, :]
-        return rows @ rows.mT  # numpy sees a symmetric product and does half the work
+        rows = self.tokens - self.mean
+        return rows @ rows.T  # numpy sees a symmetric product and does half the work
 
     @cached_property
-    def along_mean(self) -> Any:
+    def along_mean(self) -> np.ndarray:
         """(n,) inner products of the tokens with `mean`, less half of its `square`."""
-        return (self.tokens @ self.mean[..., None])[..., 0] - self.square[..., None] / 2
+        return self.tokens @ self.mean - self.square / 2
 
     @property
     def shifts_too_far(self) -> bool:
@@ -108,12 +99,12 @@ class TokenGram:
         return self.raw * scale * scale[:, None]
 
     @cached_property
-    def resultants(self) -> tuple[Any, Any]:
+    def resultants(self) -> tuple[float, float]:
         """Lengths of the sum of the tokens scaled to length 1: of all, and of all but the first."""
-        scale = inverse(self.norms)[..., None, :]
-        rest = scale[..., 1:] @ self.tokens[..., 1:, :]
-        of_all = rest + scale[..., :1] @ self.tokens[..., :1, :]
-        return norms(of_all)[..., 0], norms(rest)[..., 0]
+        scale = inverse(self.norms)
+        rest = scale[1:] @ self.tokens[1:]
+        of_all = rest + scale[0] * self.tokens[0]
+        return norms(of_all), norms(rest)
 
 
 @dataclass(frozen=True)
@@ -163,11 +154,6 @@ def look_of(view: str) -> tuple[Look, bool]:
     return _LOOKS[view.removesuffix(_WITHOUT_FIRST)], view.endswith(_WITHOUT_FIRST)
 
 
-def every_look_has_a_gram() -> bool:
-    """Whether the singular values of all looks follow from a review's `TokenGram`, without its tokens."""
-    return all(look.gram is not None for look in _LOOKS.values())
-
-
 def view_rows(view: str, tokens: np.ndarray) -> np.ndarray:
     """The rows of a view, by its definition.
 
@@ -182,9 +168,9 @@ def view_rows(view: str, tokens: np.ndarray) -> np.ndarray:
     return chosen.rows(tokens[1:] if without_first else tokens)
 
 
-def _mean_without_first(tokens: Any) -> Any:
-    """(..., d) mean of all tokens (..., n, d) but the first; zero where there is only one."""
-    return tokens[..., 1:, :].sum(-2) / max(tokens.shape[-2] - 1, 1)
+def _mean_without_first(tokens: np.ndarray) -> np.ndarray:
+    """(d,) mean of all tokens (n, d) but the first; zero where there is only one."""
+    return tokens[1:].sum(axis=0) / max(len(tokens) - 1, 1)
 
 
 def _centred_nested(tokens: np.ndarray) -> np.ndarray:

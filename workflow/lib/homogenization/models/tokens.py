@@ -23,14 +23,12 @@ class Tokens:
             outside of the text, such as BOS.
         review_offsets: first token of each review, and the number of all tokens, int64 (reviews + 1,).
         tokens_before_truncation: number of tokens of each review's whole text, int64 (reviews,).
-        sampled_positions: position of each token in its review, int32 (tokens,), of a sample; None where all are there.
     """
 
     token_ids: np.ndarray
     token_offsets: np.ndarray
     review_offsets: np.ndarray
     tokens_before_truncation: np.ndarray
-    sampled_positions: np.ndarray | None = None
 
     @property
     def lengths(self) -> np.ndarray:
@@ -53,8 +51,6 @@ class Tokens:
     @property
     def positions(self) -> np.ndarray:
         """Position of each token in its review, from 0, int32 (tokens,)."""
-        if self.sampled_positions is not None:
-            return self.sampled_positions
         starts = np.repeat(self.review_offsets[:-1], self.lengths)
         return (np.arange(len(self.token_ids)) - starts).astype(np.int32)
 

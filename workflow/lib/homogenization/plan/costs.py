@@ -111,10 +111,10 @@ def plan_row(
     """The row of one model in the table `plan` (`PLAN_SCHEMA`).
 
     Args:
-        model: `name`, `dtype`, `device` and `token_budget` of the model, and `gpus` of its jobs, 0 on the CPU.
+        model: `name`, `dtype` and `device` of the model, and `gpus` of its jobs, 0 on the CPU.
         architecture: The model's network.
         token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
-        states: The section `states`: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
+        states: The section `states`: `dtype`, `layers`, `record_attention`, `keep`.
 
     Raises:
         HomogenizationError: `layers` names a layer that the model lacks.
@@ -124,12 +124,8 @@ def plan_row(
     layers = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"]))
     dtype = model["dtype"] if states["dtype"] == "auto" else states["dtype"]
     stored = Stored(dtype, layers, states["record_attention"])
-    kept = [lengths] if states["keep"] else []
-    if states["sample_tokens"] is not None:
-        kept.append(np.minimum(lengths, states["sample_tokens"]))
-    written = sum(store_bytes(architecture, stored, int(of_store.sum()), reviews) for of_store in kept)
-    # a review that is longer than the budget passes alone
-    memory = gpu_bytes(architecture, model["dtype"], stored, max(model["token_budget"], longest), longest)
+    written = store_bytes(architecture, stored, tokens, reviews) if states["keep"] else 0
+    memory = gpu_bytes(architecture, model["dtype"], stored, longest, longest)
     return {
         "model": model["name"],
         "parameters": architecture.n_parameters,

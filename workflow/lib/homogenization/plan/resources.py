@@ -22,7 +22,6 @@ _TOKENS_A_REVIEW = 500
 _LEAST_MINUTES = 120
 _LEAST_GB = 4
 _NUMBERS = 40_000  # of a token at all points, for a billion parameters
-_CHUNK_TOKENS = 4096
 _WEIGHTS_FILE = 5.0  # GB; the largest file that transformers writes
 _SECONDS_TO_LOAD = 4 / 0.05  # a billion parameters, at 50 MB/s, as from the hub or a busy file system
 
@@ -40,17 +39,17 @@ def gpus(entry: Any) -> int:
     return getattr(entry, "gpus", 1) if getattr(entry, "device", "cpu") in ("auto", "cuda") else 0
 
 
-def extraction_memory(model: Any) -> int:
-    """Memory of an extraction.
+def extraction_memory(model: Any, n_reviews: int = 0) -> int:
+    """Memory of an extraction, which holds the states of so many reviews, of 500 tokens each.
 
-    On the CPU: 1.5 GB for Python, its libraries and a pass; the weights once; a chunk of 4,096 tokens at all points.
-    The weights are the pages of their files, which are mapped. A limit could take these pages away, and each pass would
-    then read them from the disk again; so they are asked for. On a GPU, where the weights go: 6 GB, because CUDA's
-    libraries lie in host memory too; a file of weights of 5 GB; two chunks at all points, of which one is written. The
-    stored numbers of a token are points x width, which grow as billions of parameters to the power 2/3.
+    On the CPU: 1.5 GB for Python, its libraries and a pass; the weights once. The weights are the pages of their files,
+    which are mapped. A limit could take these pages away, and each pass would then read them from the disk again; so
+    they are asked for. On a GPU, where the weights go: 6 GB, because CUDA's libraries lie in host memory too; a file of
+    weights of 5 GB. The stored numbers of a token are points x width, which grow as billions of parameters to the power
+    2/3.
     """
     numbers = _NUMBERS * max(_billions(model), 0.01) ** (2 / 3)
-    return _memory(model, (2 if _on_gpu(model) else 1) * _CHUNK_TOKENS * numbers * BYTES[model.dtype] / 1e9)
+    return _memory(model, _TOKENS_A_REVIEW * n_reviews * numbers * BYTES[model.dtype] / 1e9)
 
 
 def extraction_runtime(model: Any, n_reviews: int) -> int:
@@ -70,26 +69,6 @@ def intervention_memory(model: Any) -> int:
     """
     in_float64 = 0.0 if _on_gpu(model) else 8 * _billions(model)
     return extraction_memory(model) + math.ceil(3 + in_float64) * 1000
-
-
-def measuring_memory(model: Any, n_drawn: int) -> int:
-    """Memory of a model whose states are measured while it reads: that of an extraction, and of buffered states.
-
-    These are 4 GB of pooled tokens or, with a GPU, of their matrices on the way to processes; the tokens drawn for
-    MAUVE, in two halves of `n_drawn` over all draws; and 2 GB for what was found in reviews. The states of a token have
-    about P^(2/3) / 20 numbers for P parameters.
-    """
-    numbers = (1e9 * _billions(model)) ** (2 / 3) / 20
-    return extraction_memory(model) + math.ceil(6 + 2e-9 * n_drawn * numbers * BYTES[model.dtype]) * 1000
-
-
-def measuring_runtime(model: Any, n_reviews: int) -> int:
-    """Run time of a model whose states are measured while it reads: that of an extraction, and four hours.
-
-    The measures take the longer, the more layers a model has and the fewer processes measure. Four hours is what each
-    of them may take over a store.
-    """
-    return extraction_runtime(model, n_reviews) + 240
 
 
 def training_memory(model: Any) -> int:

@@ -223,7 +223,7 @@ def plan_study(
     """The tables `plan` and `works`, and the text for readers.
 
     Args:
-        models: For each model its entry (`plan_row` reads its `token_budget` too), its network and its token counts.
+        models: For each model its entry, its network and its token counts.
         params: `states`, that section; and by name of the model `works` (variants by work), `readings` (by section)
             and, of those that are trained, `training`.
         paces: How long jobs took in a pilot, by model and work; empty without one.

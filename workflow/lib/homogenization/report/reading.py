@@ -23,7 +23,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, read_tables, write_tables
 
 if TYPE_CHECKING:  # a model that reads nothing anew needs no torch
-    from homogenization.states.held import HeldStates
+    from homogenization.states.extraction import HeldStates
     from homogenization.states.model import LanguageModel
 
 Row = dict[str, Any]
@@ -98,15 +98,13 @@ def _read(
 
 def _states(model: "LanguageModel", reviews: pl.DataFrame, variant: str, params: Any) -> "HeldStates":
     """The states of these texts."""
-    from homogenization.states.held import HeldStates
+    from homogenization.states.extraction import read_states
     from homogenization.states.long_texts import Texts
     from homogenization.states.reading import Reading
 
     texts = Texts(*(reviews[name].to_list() for name in ("review_id", "text", "original")))
     identity = {"model": params.model["name"], "variant": variant, "shard": "examples"}
-    states = HeldStates(Reading(model, texts, identity, params.model["token_budget"], **params.storage))
-    states.stream((), np.arange(len(states.token_ids)))
-    return states
+    return read_states(Reading(model, texts, identity, **params.storage))
 
 
 def _rows(

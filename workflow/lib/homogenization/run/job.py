@@ -53,9 +53,9 @@ def announce(warning: str) -> None:
 
 
 def arguments(snakemake: Any) -> dict[str, Any]:
-    """The parameters of the rule that its module takes: all except `code` and `module`; a template as its text."""
+    """The parameters that the module takes: all but `code`, `module` and `made_with`; a template as its text."""
     return {
         name: "".join(value) if isinstance(value, Template) else value
         for name, value in snakemake.params.items()
-        if name not in ("code", "module")
+        if name not in ("code", "module", "made_with")
     }

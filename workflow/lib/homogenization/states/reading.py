@@ -1,20 +1,18 @@
-"""A model reads reviews: the source of a stream of hidden states, and of whatever else its passes show."""
+"""A model reads reviews, one at a time: the source of hidden states, and of whatever else its passes show."""
 
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from homogenization.models.digests import combined_digest
-from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.run.progress import progress
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel
-from homogenization.states.network import run_packed, run_packs
-from homogenization.states.stream import Block, Consumer, Contents, StoreShape, chosen_layers
+from homogenization.states.stream import Contents, StoreShape, chosen_layers
 
 
 class Reading:
@@ -27,8 +25,6 @@ class Reading:
         shape, review_ids, tokens: those of `contents`: what is read.
         attributes: provenance of the model, and `identity`.
         n_blocks, review_offsets: as in a store.
-        token_budget: largest number of tokens in a forward pass over whole reviews; where memory runs out, it halves.
-        received: attention received, float32 (blocks, tokens), after a walk that recorded it; else None.
     """
 
     def __init__(
@@ -36,7 +32,6 @@ class Reading:
         model: LanguageModel,
         texts: Texts,
         identity: Mapping[str, str],
-        token_budget: int,
         *,
         record_attention: bool,
         layers: Sequence[int] | None = None,
@@ -48,10 +43,8 @@ class Reading:
             model: language model that reads.
             texts: reviews, with the originals that decide where a long one is cut.
             identity: `model`, `variant` and `shard`, for provenance and messages.
-            token_budget: largest number of tokens in a forward pass over whole reviews; a longer review has a pass to
-                itself. When memory runs out, the budget is halved for the rest of the job.
             record_attention: whether to record the attention that each token receives.
-            layers: layers of the residual stream that consumers get, 0 before the first block, l after block l, -1
+            layers: layers of the residual stream that are stored, 0 before the first block, l after block l, -1
                 after the last; None for all.
             dtype: dtype of a store: float32, float16, bfloat16, or auto for the model's own.
 
@@ -59,8 +52,8 @@ class Reading:
             HomogenizationError: the architecture can't be honoured, no original is short enough, or the model lacks a
                 layer of `layers`.
         """
-        self._started = self._read_through = time.perf_counter()
-        self.model, self.identity, self.token_budget = model, dict(identity), token_budget
+        self._started = self._began = self._read_through = time.perf_counter()
+        self.model, self.identity = model, dict(identity)
         packed = model.packed
         stored_layers = chosen_layers(layers, packed.n_blocks, identity.get("model", packed.architecture))
         self._read = windows(model, texts.review_ids, texts.texts, texts.originals)
@@ -71,8 +64,6 @@ class Reading:
         self.review_offsets = self.tokens.review_offsets
         dtype = model.provenance["dtype"] if dtype == "auto" else dtype
         self.contents = Contents(self.shape, self.review_ids, self.tokens, self.attributes, dtype)
-        self.received: np.ndarray | None = None
-        self._seconds_passing = self._seconds_waited = 0.0
 
     @classmethod
     def of_job(cls, model: LanguageModel, inputs: Any, params: Any, **options: Any) -> "Reading":
@@ -86,65 +77,26 @@ class Reading:
         """
         identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
         texts = Texts.of_files(inputs.variant, inputs.original)
-        return cls(model, texts, identity, params.model["token_budget"], **options)
+        return cls(model, texts, identity, **options)
 
-    def packs(self, run_pack: Callable[[range, Sequence[int], Sequence[int]], None]) -> None:
-        """Call `run_pack` with the reviews of each pass, in order, their token ids and their lengths.
-
-        Raises:
-            HomogenizationError: a review does not fit into memory.
-        """
-        lengths = self.tokens.lengths.tolist()
-
-        def run(pack: range) -> None:
-            run_pack(pack, self.tokens.token_ids[self.tokens.span(pack)], lengths[pack.start : pack.stop])
-
-        self.token_budget = run_packs(self.model.packed.device, lengths, self.token_budget, run)
-
-    def stream(self, consumers: Sequence[Consumer]) -> None:
-        """Read all reviews and hand each block of their states to `consumers`, in the order of the tokens.
-
-        Raises:
-            HomogenizationError: a review does not fit into memory; and as consumers do.
-        """
-        shape = self.shape
-        received = np.empty((shape.n_blocks, len(self.tokens.token_ids)), dtype=np.float32)
-
-        def hand_on(block: Block) -> None:
-            began = time.perf_counter()
-            for consumer in consumers:
-                consumer.add(block)
-            self._seconds_waited += time.perf_counter() - began
-
-        def run_pack(pack: range, token_ids: Sequence[int], lengths: Sequence[int]) -> None:
-            span = self.tokens.span(pack)
-
-            def take(layer: int, states: torch.Tensor) -> None:
-                if layer in shape.layers:
-                    hand_on(Block(RESIDUAL_STREAM, layer, span.start, states))
-
-            result = run_packed(self.model.packed, token_ids, lengths, shape.attention_received, take)
-            if shape.final_norm:
-                hand_on(Block(FINAL_NORM, shape.n_blocks, span.start, result.last_hidden_state))
-            if result.received is not None:
-                received[:, span] = result.received.cpu()
-
-        began = time.perf_counter()
-        self.packs(run_pack)
+    def each_review(self, run_pass: Callable[[int, Sequence[int]], None]) -> None:
+        """Call `run_pass` with the number of each review, in order, and its token ids."""
+        self._began = time.perf_counter()
+        with progress(len(self.tokens.token_ids), "tokens") as advance:
+            for review, token_ids in enumerate(self.tokens.by_review):
+                run_pass(review, token_ids)
+                advance(len(token_ids))
         self._read_through = time.perf_counter()
-        self._seconds_passing += self._read_through - began
-        if shape.attention_received:
-            self.received = received
 
     def record(self) -> dict[str, Any]:
         """The run record, once all is written.
 
         Returns:
             `identity`, n_reviews and n_tokens (as read), n_cut and n_left_out (reviews that are cut or not read because
-            they are too long), n_tokens_cut_off, max_tokens, seconds_total, seconds_forward, seconds_write (time for
-            which the passes waited), tokens_per_second (over the total), token_budget (of the last pass),
-            peak_memory_mb (of the process), peak_device_memory_mb (of the CUDA device, or None), device, dtype
-            of the model and weights_digest (one SHA-256 for all files of weights; None without files).
+            they are too long), n_tokens_cut_off, max_tokens, seconds_total, seconds_forward (all passes), seconds_write
+            (what follows), tokens_per_second (over the total), peak_memory_mb (of the process), peak_device_memory_mb
+            (of the CUDA device, or None), device, dtype of the model and weights_digest (one SHA-256 for all
+            files of weights; None without files).
         """
         ended = time.perf_counter()
         n_tokens, total = len(self.tokens.token_ids), ended - self._started
@@ -158,10 +110,9 @@ class Reading:
             "n_tokens_cut_off": self._read.n_tokens_cut_off,
             "max_tokens": self.model.max_tokens,
             "seconds_total": total,
-            "seconds_forward": self._seconds_passing - self._seconds_waited,
-            "seconds_write": self._seconds_waited + ended - self._read_through,
+            "seconds_forward": self._read_through - self._began,
+            "seconds_write": ended - self._read_through,
             "tokens_per_second": n_tokens / total,
-            "token_budget": self.token_budget,
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
             "peak_device_memory_mb": torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_initialized() else None,
             "device": str(self.model.packed.device),

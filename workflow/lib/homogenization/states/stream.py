@@ -1,23 +1,18 @@
-"""The stream of hidden states: block by block, from a store or from a model that reads (`states.reading`).
+"""The states of one model, variant and shard, as measures read them: from a store, or in main memory.
 
 It imports no library that runs a model: measures of stores, and tables, load without one.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
-from typing import Any, NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM, layer_name
 from homogenization.run.errors import HomogenizationError
-
-SCHEMA_VERSION = 3  # of a store
-
-_BLOCK_TOKENS = 16_384  # 0.27 GB of float32 at a width of 4,096; a chunk of the store at each end is read twice
 
 
 class TokenStates:
@@ -104,11 +99,6 @@ class Contents:
         return [layer_name(layer) for layer in self.shape.layers] + [FINAL_NORM] * self.shape.final_norm
 
     @property
-    def largest(self) -> float:
-        """The largest number that the dtype is sure to hold: that of float16, or any finite one of a model."""
-        return 65_504.0 if self.dtype == "float16" else math.inf
-
-    @property
     def identity(self) -> str:
         """Model, variant and shard for messages."""
         named = (name for name in ("model", "variant", "shard") if name in self.attributes)
@@ -117,7 +107,6 @@ class Contents:
     def root_attributes(self) -> dict[str, Any]:
         """The attributes of the store: shape, reviews, the job's record, and the provenance."""
         return {
-            "schema_version": SCHEMA_VERSION,
             "review_ids": list(self.review_ids),
             **asdict(self.shape),
             "layers": list(self.shape.layers),
@@ -127,71 +116,29 @@ class Contents:
         }
 
 
-class Block(NamedTuple):
-    """States of consecutive reviews at one point.
+def points_of(states: TokenStates) -> Iterator[tuple[str, int, np.ndarray]]:
+    """Point, layer and states (tokens, width), float32, of each stored layer; that after the final norm comes last.
 
-    Attributes:
-        point: `residual_stream` or `final_norm`.
-        layer: layer of the residual stream; the number of blocks after the final norm.
-        start: number of the first token.
-        states: (tokens, width), an array or a tensor, which will be overwritten.
+    Layer 0 is the residual stream after the embedding, layer l after block l. One layer is in memory at a time.
     """
-
-    point: str
-    layer: int
-    start: int
-    states: Any
-
-    @property
-    def array(self) -> str:
-        """Name of the point's array in a store."""
-        return FINAL_NORM if self.point == FINAL_NORM else layer_name(self.layer)
-
-    def reviews(self, states: TokenStates) -> Iterator[tuple[dict[str, Any], Any]]:
-        """The place of each review, which are columns of a table (review_id, point, layer, n_tokens, width), and its
-        states (n_tokens, width).
-        """
-        offsets = states.review_offsets
-        first, last = np.searchsorted(offsets, [self.start, self.start + len(self.states)]).tolist()
-        for review in range(first, last):
-            of_review = self.states[offsets[review] - self.start : offsets[review + 1] - self.start]
-            n_tokens, width = of_review.shape
-            about = {"review_id": states.review_ids[review], "point": self.point, "layer": self.layer}
-            yield {**about, "n_tokens": n_tokens, "width": width}, of_review
+    for layer in states.layers:
+        yield RESIDUAL_STREAM, layer, states.residual_stream(layer)
+    if (after_norm := states.final_norm()) is not None:
+        yield FINAL_NORM, states.n_blocks, after_norm
 
 
-class Consumer(Protocol):
-    """Who takes the states of a walk over all reviews."""
-
-    def add(self, block: Block) -> None:
-        """Take the states of a block. After a pass that was broken off, some come again and have to count once."""
-
-
-def stream(states: TokenStates) -> Iterator[Block]:
-    """The blocks of all states of a store, point by point; a few reviews at one layer are in memory.
-
-    Layer 0 is the residual stream after the embedding, layer l after block l; those that are stored are read. The
-    state after the final norm, where it was stored, comes last.
-    """
-    readers = [(RESIDUAL_STREAM, layer, partial(states.residual_stream, layer)) for layer in states.layers]
-    for point, layer, read in [*readers, (FINAL_NORM, states.n_blocks, states.final_norm)]:
-        for reviews in _blocks(states.review_offsets):
-            offsets = states.review_offsets[reviews.start : reviews.stop + 1]
-            of_block = read(slice(int(offsets[0]), int(offsets[-1])))
-            if of_block is None:
-                return
-            yield Block(point, layer, int(offsets[0]), of_block)
+def stream(states: TokenStates) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """Each review at each point: its place, columns of a table, and its states (n_tokens, width), float32."""
+    for point, layer, of_layer in points_of(states):
+        for review_id, (start, stop) in zip(states.review_ids, pairwise(states.review_offsets), strict=True):
+            yield place_of(review_id, point, layer, of_layer[start:stop]), of_layer[start:stop]
         print(f"{point}, layer {layer}: {len(states.review_ids)} reviews", flush=True)
 
 
-def _blocks(review_offsets: np.ndarray) -> Iterator[range]:
-    """Consecutive reviews of at most `_BLOCK_TOKENS` tokens in all, or one that is longer."""
-    first, n_reviews = 0, len(review_offsets) - 1
-    while first < n_reviews:
-        fits = int(np.searchsorted(review_offsets, review_offsets[first] + _BLOCK_TOKENS, side="right")) - 1
-        last = max(fits, first + 1)
-        yield range(first, last)
-        first = last
+def place_of(review_id: str, point: str, layer: int, states: Any) -> dict[str, Any]:
+    """The columns that name the states (n_tokens, width) of a review: review_id, point, layer, n_tokens, width."""
+    n_tokens, width = states.shape
+    return {"review_id": review_id, "point": point, "layer": layer, "n_tokens": n_tokens, "width": width}
 
 
 def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tuple[int, ...]:

@@ -19,13 +19,10 @@ EXTRACTION_SCHEMA = {
     "n_tokens_cut_off": pl.Int64,  #: tokens of the read reviews behind their cuts
     "max_tokens": pl.Int64,  #: most tokens of a review
     "seconds_loading": pl.Float64,  #: s, checking the files of weights and loading the model
-    #: s, after that: from tokenisation to the finished store, or to the last review that is measured
-    "seconds_total": pl.Float64,
+    "seconds_total": pl.Float64,  #: s, after that: from tokenisation to the finished store
     "seconds_forward": pl.Float64,  #: s, forward passes and received attention
-    #: s, writing (with `states.keep: false`, measuring) during which passes waited, and finishing the store
-    "seconds_write": pl.Float64,
+    "seconds_write": pl.Float64,  #: s, writing the store
     "tokens_per_second": pl.Float64,  #: 1/s, over the total
-    "token_budget": pl.Int64,  #: tokens of a pass at the end of the job: fewer than configured if memory ran out
     "peak_memory_mb": pl.Float64,  #: MiB, largest resident memory of the process
     "peak_device_memory_mb": pl.Float64,  #: MiB, allocated on the GPU; null without one
     "device": pl.String,  #: that the model ran on
