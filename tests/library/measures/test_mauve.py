@@ -139,6 +139,14 @@ def test_halves_are_disjoint(n, n_tokens, seed):
     assert max(first[-1], second[-1]) < n
 
 
+def test_a_shard_with_too_few_tokens_has_no_row_and_is_told(caplog):
+    """As the last shard, with one short text: the others have theirs."""
+    layers = dict(enumerate(np.random.default_rng(0).normal(size=(3, 39, 8)).astype(np.float32)))
+    (table,) = Mauve(store_of(layers, [20, 19]), None, [0]).tables(map)
+    assert table.is_empty()
+    assert "has 39 tokens; at least 40" in caplog.text
+
+
 def test_too_few_tokens():
     with pytest.raises(HomogenizationError, match="19 tokens a side"):
         draw_halves(39, None, 0)

@@ -1,7 +1,6 @@
 """The tokenizer that is loaded is the one that tokenizer.json holds, and the embedding has a row for each token."""
 
 import json
-import logging
 
 import pytest
 import torch
@@ -83,18 +82,6 @@ def test_no_setting_beside_the_file_changes_a_token(folder, settings):
     assert len(loaded) == trained().get_vocab_size()
 
 
-def test_a_difference_from_the_class_is_told_with_an_example(folder, caplog):
-    assert read(AutoTokenizer.from_pretrained(folder)) != of_file(folder), "transformers reads the file itself: no mend"
-    with caplog.at_level(logging.WARNING):
-        load_tokenizer(folder)
-    for word in (str(folder / "tokenizer.json"), "Qwen2Tokenizer", "Émile", "'##", "save_pretrained"):
-        assert word in caplog.text
-    caplog.clear()
-    described(folder, "llama")
-    load_tokenizer(folder)
-    assert caplog.text == ""
-
-
 def test_names_and_settings_are_those_beside_the_file(folder):
     described(folder, "gpt2", model_max_length=77, chat_template="{{ messages }}", tokenizer_class="GPT2Tokenizer")
     loaded = load_tokenizer(folder)
@@ -129,6 +116,42 @@ def test_without_the_file_the_class_reads_its_own_files(tmp_path):
         load_tokenizer(tmp_path)("a films")["input_ids"]
         == BertTokenizer(str(tmp_path / "vocab.txt"))("a films").input_ids
     )
+
+
+@pytest.mark.parametrize(
+    ("model_type", "named"),
+    [
+        *[("bert", None), ("bert", "BertTokenizer"), ("t5", "T5Tokenizer"), ("xlm-roberta", "XLMRobertaTokenizer")],
+        *[("roberta", "RobertaTokenizer"), ("gemma", "GemmaTokenizer"), ("gpt2", "GPT2Tokenizer")],
+        *[("llama", "LlamaTokenizer"), ("qwen2", "Qwen2Tokenizer"), ("albert", "AlbertTokenizer")],
+    ],
+)
+def test_a_folder_without_a_vocabulary_is_refused(tmp_path, model_type, named):
+    """transformers makes a tokenizer of special tokens alone, for which every word is unknown, or none at all."""
+    described(tmp_path, model_type, **({"tokenizer_class": named} if named else {}))
+    with pytest.raises(HomogenizationError, match=r"no vocabulary .*tokenizer\.json.* Fetch"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (None, None),
+        ({"do_lower_case": False}, ["in", "Paris"]),
+        ({"do_lower_case": True}, ["in", "p", "##a", "##r", "##i", "##s"]),
+    ],
+)
+def test_a_cased_vocabulary_is_lower_cased_where_its_folder_says_so_alone(tmp_path, settings, words):
+    pieces = [*"abcdefghijklmnopqrstuvwxyz", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Paris", "in", *pieces]
+    (tmp_path / "vocab.txt").write_text("\n".join(tokens))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", "vocab_size": len(tokens)}))
+    if settings is None:
+        with pytest.raises(HomogenizationError, match=r"1 words with capitals \('Paris'\).*do_lower_case"):
+            load_tokenizer(tmp_path)
+        return
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    assert load_tokenizer(tmp_path).tokenize("in Paris") == words
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"version": "1.0", "model": {"type": "Other"}}'])

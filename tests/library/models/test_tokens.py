@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from homogenization.models.tokens import opening_token_id, tokenize
@@ -77,3 +78,23 @@ def test_offsets_are_spans_of_the_text_and_positions_restart(bert):
 def test_a_text_without_tokens_is_named(llama):
     with pytest.raises(HomogenizationError, match="review b"):
         tokenize(llama, ["a", "b"], ["fine", ""], "never")
+
+
+def test_an_opening_token_that_the_post_processor_alone_names_is_known(without_bos):
+    """As in a folder whose tokenizer_config.json is missing: `never` takes it away, and a closing token stays."""
+    number = without_bos.convert_tokens_to_ids("a")
+    for single, opening in (("a $A", number), ("$A a", None)):
+        backend = type(without_bos.backend_tokenizer).from_str(without_bos.backend_tokenizer.to_str())
+        backend.post_processor = TemplateProcessing(single=single, special_tokens=[("a", number)])
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend)
+        assert opening_token_id(tokenizer) == opening
+        plain = tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"]
+        never = tokenize(tokenizer, IDS[:1], TEXTS[:1], "never").token_ids.tolist()
+        assert never == (plain if opening else [*plain, number])
+
+
+def test_texts_in_a_script_that_the_vocabulary_lacks_are_told(bert, caplog):
+    tokenize(bert, IDS, TEXTS, "default")
+    assert not caplog.text
+    tokenize(bert, ["a"], ["ይህ ፊልም በጣም ጥሩ ነው ሁሉም ሰው ማየት አለበት"], "default")
+    assert "82% of the texts' tokens are unknown" in caplog.text

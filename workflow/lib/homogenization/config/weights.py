@@ -6,7 +6,7 @@ from typing import Annotated, Any, Union
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag
 
 from homogenization.models.source import Source
-from homogenization.models.weights import SOURCES, TOKENIZER_FILES, PathWeights, RandomWeights
+from homogenization.models.weights import SOURCES, VOCABULARY_FILES, PathWeights, RandomWeights
 from homogenization.run.sections import without_nulls
 
 
@@ -36,10 +36,10 @@ def _with_tokenizer(weights: Source) -> Source:
     """`weights`, after a check that a folder on this machine has a tokenizer beside the model."""
     if isinstance(weights, PathWeights) and weights.gguf is None:
         folder = Path(weights.path)
-        if not any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
+        if not any(file for pattern in VOCABULARY_FILES for file in folder.glob(pattern)):
             raise ValueError(
-                f"{weights.path!r} has no tokenizer ({', '.join(TOKENIZER_FILES)}); save it there with "
-                "tokenizer.save_pretrained()"
+                f"{weights.path!r} has no vocabulary of a tokenizer ({', '.join(VOCABULARY_FILES)}); save it there "
+                "with tokenizer.save_pretrained()"
             )
     return weights
 

@@ -6,7 +6,6 @@ samples of one distribution give .94 to .97 rather than 1, and values vary with 
 over seeds.
 """
 
-import logging
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -19,8 +18,8 @@ from sklearn.cluster import KMeans
 from homogenization.measures.reviews import TokenMeasure, measured_table
 from homogenization.metrics.cosines import unit_rows
 from homogenization.names.columns import columns
-from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.job import announce
 from homogenization.states.stream import TokenStates
 
 _EXPLAINED_VARIANCE = 0.9
@@ -159,17 +158,13 @@ class Mauve(TokenMeasure):
 
     Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
     where both are stored; `null`: layer l of A against layer l of B. So the two differ in the layer alone. Depth is
-    that of `layer_to`. A rewritten variant of which the shard has too few tokens, because few of its reviews were
-    rewritten, has no row.
+    that of `layer_to`. A shard with fewer than 40 tokens, as the last one can have, has no row.
 
     Args:
         states: states of one shard.
         n_tokens: tokens in a half; fewer where the shard has less than twice as many; None for half of the shard.
         seeds: seeds of the drawn tokens and of the cluster centres.
         scale: scaling factor c of the divergences.
-
-    Raises:
-        HomogenizationError: originals with fewer than 20 tokens in a half.
     """
 
     schemas = (MAUVE_SCHEMA,)
@@ -177,8 +172,11 @@ class Mauve(TokenMeasure):
     def __init__(self, states: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> None:
         self.states, self.scale = states, scale
         n_available = int(states.review_offsets[-1])
-        if n_available < 2 * _MIN_TOKENS and states.attributes["variant"] != ORIGINAL:
-            logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", n_available)
+        if n_available < 2 * _MIN_TOKENS:
+            announce(
+                f"MAUVE: left out of shard {states.attributes['shard']} of {states.attributes['variant']}, which has "
+                f"{n_available} tokens; at least {2 * _MIN_TOKENS} are needed."
+            )
             seeds = ()
         self.halves = {seed: draw_halves(n_available, n_tokens, seed) for seed in seeds}
         drawn = [half for halves in self.halves.values() for half in halves]

@@ -1,6 +1,6 @@
 """The tokenizer of a model: what its tokenizer.json says, whatever class transformers would make of it."""
 
-import logging
+import json
 from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -8,40 +8,32 @@ from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBas
 from homogenization.models.declared import declared_in
 from homogenization.models.loading import load_config
 from homogenization.models.tokens import opening_token_id
+from homogenization.models.weights import VOCABULARY_FILES
 from homogenization.run.errors import HomogenizationError, first_line
 
-logger = logging.getLogger(__name__)
-
-# case, accents, blanks, digits, quotes, line ends, other scripts: where normalisers and pre-tokenizers differ
-_PROBES = (
-    "",
-    "I wouldn't SAY it's Émile's naïve film -- 1,234 of them, in 1997's best!",
-    "  Two  spaces,\ttabs\n\n\nand ends \n of lines. ",
-    'He said: "No..." (twice); she\u2019d go\u2014 \u00bfy t\u00fa? 10% & $5.50 #1 @home e\u0301\ufb01 a\u00a0b',
-    "\u7535\u5f71 \u306f \u0444\u0438\u043b\u044c\u043c \u0641\u064a\u0644\u0645 \U0001f3ac\U0001f44d\U0001f3fd",
-    "\u00b2\u00b3\u00bd \u0663\u0664",
+# what a tokenizer is besides its tokenizer.json, as the files beside it say
+_SETTINGS = (
+    *("model_max_length", "chat_template", "padding_side", "truncation_side", "clean_up_tokenization_spaces"),
+    *("model_input_names", "name_or_path"),
 )
-_MOST_ADDED = 200  # added tokens that are probed
-# what a tokenizer is besides its tokenizer.json, as the files beside it and its class say
-_SETTINGS = ("model_max_length", "chat_template", "padding_side", "truncation_side", "clean_up_tokenization_spaces")
 
 
 def load_tokenizer(folder: Path, bos: str = "default") -> PreTrainedTokenizerBase:
     """The fast tokenizer in `folder`.
 
-    Where the folder has a tokenizer.json, this file alone says how a text becomes tokens. transformers makes many
-    classes anew from vocabulary and merges, with the normaliser and the pre-tokenizer of the class, which need not be
-    those that the model has learnt with; a difference is logged, with an example. Names of special tokens, the chat
-    template and the longest input are those that transformers reads from the other files.
+    Where the folder has a tokenizer.json, this file alone says how a text becomes tokens: transformers makes many
+    classes anew from vocabulary and merges, with a normaliser and a pre-tokenizer that the model need not have learnt
+    with. Names of special tokens, the chat template and the longest input are those of the files beside it.
 
     Args:
         folder: Folder of the model.
-        bos: `bos` of a model's entry. With `always`, a tokenizer without a BOS token (and without CLS) takes the one
-            that config.json names, as for Qwen2.5.
+        bos: `bos` of a model's entry. With `always`, a tokenizer without an opening token takes the one that
+            config.json names, as for Qwen2.5.
 
     Raises:
-        HomogenizationError: no tokenizer can be loaded, or only a slow one; a token of a text has no row in the
-            embedding; or `bos` is `always` and neither the tokenizer nor config.json names a BOS token.
+        HomogenizationError: no tokenizer can be loaded, only a slow one, or one without a vocabulary; it may lower-case
+            texts of a cased vocabulary; a token of a text has no row in the embedding; or `bos` is `always` and
+            neither the tokenizer nor config.json names a BOS token.
     """
     file = folder / "tokenizer.json"
     try:
@@ -51,6 +43,8 @@ def load_tokenizer(folder: Path, bos: str = "default") -> PreTrainedTokenizerBas
         raise HomogenizationError(
             f"{folder}: no tokenizer can be loaded ({first_line(error)}). {where}: fetch the tokenizer again."
         ) from error
+    if not file.is_file():
+        _check_vocabulary(tokenizer, folder)
     if bos == "always" and opening_token_id(tokenizer) is None:
         tokenizer.bos_token = _configured_bos(tokenizer, folder)
     check_tokenizer(tokenizer, load_config(folder), folder)
@@ -58,38 +52,45 @@ def load_tokenizer(folder: Path, bos: str = "default") -> PreTrainedTokenizerBas
 
 
 def _of_file(file: Path) -> PreTrainedTokenizerBase:
-    """The tokenizer in `file`, with names of special tokens and settings as transformers reads them beside it."""
+    """The tokenizer in `file`, with the names of special tokens and the settings that stand beside it."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(file))
-    try:
-        by_class = AutoTokenizer.from_pretrained(file.parent, trust_remote_code=False)
-    except Exception as error:  # an architecture without a class, or a class that refuses this file
-        logger.info("%s: transformers has no class for it (%s)", file, first_line(error))
-        by_class = PreTrainedTokenizerFast.from_pretrained(file.parent)
+    beside = PreTrainedTokenizerFast.from_pretrained(file.parent)
     for name in tokenizer.SPECIAL_TOKENS_ATTRIBUTES:
-        token = getattr(by_class, name)
-        # a class names tokens that a file need not have; they would be added behind the last row of the embedding
+        token = getattr(beside, name)
+        # a token that the file does not have would be added behind the last row of the embedding
         known = token is not None and tokenizer.backend_tokenizer.token_to_id(token) is not None
         setattr(tokenizer, name, token if known else None)
-    for name in (*_SETTINGS, "model_input_names", "name_or_path"):
-        setattr(tokenizer, name, getattr(by_class, name))
-    _tell_difference(tokenizer, by_class, file)
+    for name in _SETTINGS:
+        setattr(tokenizer, name, getattr(beside, name))
     return tokenizer
 
 
-def _tell_difference(tokenizer: PreTrainedTokenizerBase, by_class: PreTrainedTokenizerBase, file: Path) -> None:
-    """Log the first probe that transformers' class turns into other tokens than the file does."""
-    added = sorted({**by_class.get_added_vocab(), **tokenizer.get_added_vocab()})[:_MOST_ADDED]
-    probes = [*_PROBES, *(f"a {token} b" for token in added)]
-    ours, others = (found(probes, verbose=False)["input_ids"] for found in (tokenizer, by_class))
-    for probe, *both in zip(probes, ours, others, strict=True):
-        if both[0] != both[1]:
-            made = [found.convert_ids_to_tokens(ids) for found, ids in zip((tokenizer, by_class), both, strict=True)]
-            logger.warning(
-                "%s is read as it stands. Of %r it makes %d tokens, %s, and transformers' %s makes %d, %s. If the "
-                "model has learnt with the latter, write the file by AutoTokenizer.from_pretrained(…).save_pretrained",
-                *(file, probe, len(made[0]), made[0], type(by_class).__name__, len(made[1]), made[1]),
-            )
-            return
+def _check_vocabulary(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Refuse a class of transformers that has found no vocabulary in `folder`, or is to lower-case one with capitals.
+
+    Without files, a class has its special tokens alone: every word is unknown. BERT's lower-cases unless
+    tokenizer_config.json says otherwise, and so never finds the words with capitals of a cased vocabulary.
+    """
+    names = sorted({*VOCABULARY_FILES, *tokenizer.vocab_files_names.values()})
+    if not any(file for name in names for file in folder.glob(name)):
+        raise HomogenizationError(
+            f"{folder}: the tokenizer has no vocabulary (none of {', '.join(names)}). Fetch the tokenizer's files, or "
+            "save it there by tokenizer.save_pretrained()."
+        )
+    settings = folder / "tokenizer_config.json"
+    stated = "do_lower_case" in (json.loads(settings.read_text("utf-8")) if settings.is_file() else {})
+    normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer.is_fast else None
+    if stated or normalizer is None:
+        return
+    special = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
+    cased = sorted(word for word in tokenizer.get_vocab() if word not in special and word != word.lower())
+    lost = [word for word in cased if normalizer.normalize_str(word) == word.lower()]
+    if lost:
+        raise HomogenizationError(
+            f"{folder}: the vocabulary has {len(lost)} words with capitals ({', '.join(map(repr, lost[:3]))}), and the "
+            f"tokenizer {type(tokenizer).__name__} lower-cases all texts. Write whether the model has learnt so into "
+            f'{settings}: {{"do_lower_case": false}}, or true.'
+        )
 
 
 def _configured_bos(tokenizer: PreTrainedTokenizerBase, folder: Path) -> str:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.job import announce
 
 if TYPE_CHECKING:  # a measure of a store has no tokenizer
     from transformers import PreTrainedTokenizerBase
+
+_MOST_UNKNOWN = 0.1  # share of unknown tokens without a warning
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,15 @@ class Tokens:
 
 
 def opening_token_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
-    """The token that opens a text: BOS, or CLS in BERT's family; None where the tokenizer has neither."""
-    return tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.cls_token_id
+    """The token that opens a text: BOS, CLS in BERT's family, or what the tokenizer's post-processor puts there.
+
+    None where the tokenizer has none of them. A post-processor may add a token that no file names.
+    """
+    for named in (tokenizer.bos_token_id, tokenizer.cls_token_id):
+        if named is not None:
+            return named
+    read = tokenizer("a", return_special_tokens_mask=True, verbose=False)
+    return read["input_ids"][0] if read["special_tokens_mask"][:1] == [1] else None
 
 
 def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], texts: Sequence[str], bos: str) -> Tokens:
@@ -90,12 +100,23 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], te
             raise HomogenizationError(f"review {review_id}: its text gives no token. Remove it from the corpus.")
         token_ids.append(ids)
         token_offsets.append(offsets)
+    _tell_unknown(np.concatenate(token_ids), tokenizer)
     return Tokens(
         np.concatenate(token_ids).astype(np.int64),
         np.concatenate(token_offsets).astype(np.int32),
         np.cumsum([0, *map(len, token_ids)]).astype(np.int64),
         np.asarray(list(map(len, token_ids)), dtype=np.int64),
     )
+
+
+def _tell_unknown(token_ids: np.ndarray, tokenizer: "PreTrainedTokenizerBase") -> None:
+    """Warn of texts whose script the vocabulary does not have: their tokens are equal, whatever they say."""
+    share = np.mean(token_ids == tokenizer.unk_token_id) if tokenizer.unk_token_id is not None else 0.0
+    if share > _MOST_UNKNOWN:
+        announce(
+            f"{share:.0%} of the texts' tokens are unknown to the tokenizer ({tokenizer.unk_token}): the model can't "
+            "read them. Take a model of the texts' language and script."
+        )
 
 
 def _with_bos_policy(

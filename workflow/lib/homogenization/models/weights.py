@@ -32,7 +32,8 @@ from homogenization.run.sections import ExpandedPath, one_path, refused
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
 # files by which transformers finds a tokenizer, and all that make a model that is read or writes
-TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")
+VOCABULARY_FILES = ("tokenizer.json", "vocab*", "*.model", "*.tiktoken", "tekken.json")
+TOKENIZER_FILES = ("tokenizer*", "tekken.json", *VOCABULARY_FILES[1:-1])
 _READ = ("config.json", "*.safetensors*", *TOKENIZER_FILES, "merges.txt", "*_tokens*.json", "chat_template*")
 # the same weights once more, in the layout of their makers
 HUB_DUPLICATES = ["original/*", "consolidated*"]
