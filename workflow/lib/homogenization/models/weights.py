@@ -1,8 +1,8 @@
 """Where a model's weights come from: one class a source (`models.source`).
 
 To add a source, write a class here and enter it in `SOURCES`. Its first key tells it from the others. The text below
-a key is its meaning; an edit of it reruns no job. Every parse of the Snakefile imports this module, so methods that run
-in jobs import what they need.
+a key is its meaning. Every parse of the Snakefile imports this module, so methods that run in jobs import what they
+need.
 """
 
 import re

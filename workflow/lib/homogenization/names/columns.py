@@ -1,9 +1,7 @@
 """Columns that many tables share, each with its one meaning.
 
 A comment that begins with `#:`, behind a column of a schema or above it, says what the column means and in which unit;
-above a schema, what a row is. `Results.describe` prints them. They are comments, so that better words rerun nothing.
-Any other edit here, a new column too, reruns every rule that makes a table, and those that read with changed
-attention: a column of one table stands in that table's schema.
+above a schema, what a row is. `Results.describe` prints them. A column of one table stands in that table's schema.
 """
 
 from collections.abc import Mapping, Sequence
