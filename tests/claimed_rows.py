@@ -9,7 +9,6 @@ import polars as pl
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.names.verdicts import CONTRADICTED, DECIDED, SUPPORTED
-from homogenization.tables.regions import at_layers
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, pl.DataFrame]
@@ -17,7 +16,7 @@ Tables = Mapping[str, pl.DataFrame]
 OF_CLAIMS_ALONE = {"component", "consequence"}
 _CHANGES = {"slope": "slope", "steepest": "steepest", "input": "net_change", "first block": "net_change_after_first"}
 _SAME = ("ci_low", "ci_high", "p_value", "p_max_t", "relative_effect")
-_READ = ("contrasts", "depth", "interventions", "first_token", "arms")
+_READ = ("contrasts", "depth", "interventions", "first_token")
 
 
 def rows_of_claims(study: Any, folder: Path) -> int:
@@ -79,15 +78,9 @@ def _place(claim: Row) -> tuple[str, Row] | None:
 
 def _estimate_of_rows(claim: Row, row: Row, tables: Tables) -> float | None:
     """The number of a claim by the rows of several layers, or by a column of another name; None where none has it."""
-    statistic, cell = claim["statistic"], {name: claim.get(name) for name in ("variant", "view", "metric")}
-    if statistic == "correlation":  # the table has those of one metric with what it knows of the first token
+    if claim["statistic"] == "correlation":  # the table has those of one metric with what it knows of the first token
         if claim["metric"] != "max_explainable_variance" or "first_token" not in tables:
             return None
         keys = {"predictor": claim["with_metric"], "view": claim["view"], "variant": claim["variant"]}
         return tables["first_token"].filter(**keys, model=row["model"])["pearson"].item()
-    if statistic == "arms":
-        keys = {name: claim[name] for name in ("arm", "minus", "at", "point")}
-        of_arms = tables["arms"].filter(at_layers(claim["layers"]), **cell, **keys)
-        last = pl.lit(True) if claim["at"] == "loss" else pl.col("step") == (claim["step"] or pl.col("step").max())
-        return of_arms.filter(last)["mean"].mean()
     return None

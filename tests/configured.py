@@ -25,8 +25,8 @@ def problems(changes: dict[str, Any] | None = None, **sections: Any) -> list[str
     return [line.removeprefix("  - ") for line in lines]
 
 
-def arm(steps: int = 100, **keys: Any) -> dict[str, Any]:
+def trained(steps: int = 100, **keys: Any) -> dict[str, Any]:
     """An entry of `models` that is trained from random weights."""
-    own = {key: keys.pop(key) for key in ("seeds", "snapshots") if key in keys}
-    trained = {"architecture": {"model_type": "gpt2"}, "steps": steps, "max_tokens": 64, **keys}
-    return {"weights": {"trained": trained, **own}, "device": "cpu"}
+    own = {"seeds": keys.pop("seeds")} if "seeds" in keys else {}
+    options = {"architecture": {"model_type": "gpt2"}, "steps": steps, "max_tokens": 64, **keys}
+    return {"weights": {"trained": options, **own}, "device": "cpu"}

@@ -15,7 +15,6 @@ from snakemake.rules import Rule
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings, StorageSettings
 
 from conftest import ROOT, SMALL
-from homogenization.config.study import load_study
 from homogenization.models.weights import WheelWeights
 from homogenization.run.code_hash import LIBRARY
 
@@ -45,8 +44,8 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     "audit": {"ratings": [str(ROOT / "tests/ratings.csv")]},
     "models": SMALL["models"]
     | {
-        "arm": {
-            "weights": {"tuned": {"of": WHEEL, "steps": 2}, "seeds": [3], "snapshots": [1, 2]},
+        "tuned": {
+            "weights": {"tuned": {"of": WHEEL, "steps": 2}, "seeds": [3]},
             "device": "cpu",
         }
     },
@@ -58,12 +57,9 @@ JOB = Wildcards(
     fromdict={
         "model": "tiny",
         "variant": "paraphrase",
-        "text": "typo",
         "shard": "000",
         "metric": "effective_rank",
         "gguf": WheelWeights(**WHEEL).converted_in,
-        "run": next(iter(load_study(WRITTEN).training_runs)),
-        "step": "2",
     }
 )
 

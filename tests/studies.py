@@ -26,7 +26,6 @@ from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA, acceptance_table
-from homogenization.tables.training import TRAINING_SCHEMA
 
 N_TEXTS, N_BLOCKS, DRAWS, CONFIDENCE = 16, 4, 100, 0.95
 METRICS = (
@@ -64,12 +63,11 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
     sample = {"n_reviews": N_TEXTS, "min_reviews": study.contrasts.min_reviews}
     comparisons = comparisons_table(similarity, sorted({*study.contrasted, *study.claimed_contrasts}), **sample)
     resampling = Resampling(DRAWS, CONFIDENCE, 0, study.contrasts.margin)
-    settings = sample | {"variants": sorted(study.variants), "trained": study.trained_models}
-    losses = {"training": _losses(study)} if study.trained_models else {}
+    settings = sample | {"variants": sorted(study.variants)}
     names = sorted({*study.estimated_metrics("contrast"), *study.estimated_metrics("slope", "net_change", "steepest")})
     contrasts = contrast_table(metrics, comparisons, similarity, names, resampling)
     depth = tabulate_depth(metrics, None, names, asdict(resampling))
-    tables = {"contrasts": contrasts, "depth": depth} | (branch or {}) | losses
+    tables = {"contrasts": contrasts, "depth": depth} | (branch or {})
     evidence = Evidence(metrics, similarity, resampling, **settings, **tables)
     claims = pl.DataFrame(schema=CLAIMS_SCHEMA)
     if study.judged_claims:
@@ -135,17 +133,6 @@ def _similarity(study: Study, n_changed: int) -> pl.DataFrame:
             )
         )
     return pl.concat(parts)
-
-
-def _losses(study: Study) -> pl.DataFrame:
-    """Losses fall with the steps, in each seed a little otherwise."""
-    trained = {
-        name: [row[place] for row in study.trained_models]
-        for place, name in enumerate(("", "arm", "seed", "step"))
-        if name
-    }
-    losses = [5 - 0.001 * step + 0.01 * seed for seed, step in zip(trained["seed"], trained["step"], strict=True)]
-    return example_table(TRAINING_SCHEMA, **trained, held_out_loss=losses)
 
 
 def changed_attention(models: list[str]) -> dict[str, pl.DataFrame]:

@@ -88,7 +88,7 @@ def per_attempt(amount):
 
 
 def model_of(wildcards):
-    return STUDY.training_runs[wildcards.run].model if "run" in wildcards.keys() else STUDY.models[wildcards.model]
+    return STUDY.models[wildcards.model]
 
 
 def writer_of(wildcards):
@@ -109,9 +109,8 @@ def weights_of(wildcards):
 
 
 def start_of(wildcards):
-    """The files of the model that a training run starts from; of a model that is not trained, its own."""
-    name = wildcards.get("model", "")
-    return as_they_lie(model_of(wildcards).weights.start_files(STUDY.results, name))
+    """The files of the model that training starts from; of a model that is not trained, its own."""
+    return as_they_lie(model_of(wildcards).weights.start_files(STUDY.results, wildcards.model))
 
 
 def made_in(folder, reported=False):

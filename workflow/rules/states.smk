@@ -33,7 +33,7 @@ rule build_random_model:
         # nothing of a model that is trained, its tokenizer neither, has seen the sample
         sampled=lambda wildcards: [
             f"{STUDY.results}/corpus/{shard}.parquet"
-            for shard in (STUDY.shards if wildcards.model in STUDY.training_runs else [])
+            for shard in (STUDY.shards if wildcards.model in STUDY.trained_models else [])
         ],
     output:
         **{name: f"<results>/models/{{model}}/{file}" for name, file in BUILT_FILES.items()},
@@ -50,7 +50,7 @@ rule build_random_model:
         vocab_size=lambda wildcards: STUDY.random_sources[wildcards.model].vocab_size,
         positions=lambda wildcards: STUDY.random_sources[wildcards.model].positions,
         # one that is trained predicts the next token
-        head=lambda wildcards: wildcards.model in STUDY.training_runs,
+        head=lambda wildcards: wildcards.model in STUDY.trained_models,
     script:
         "../scripts/build_random_model.py"
 

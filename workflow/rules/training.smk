@@ -1,28 +1,23 @@
-# Reviews outside of the sample -> models tuned further or trained from random weights, of each seed and snapshot.
+# Reviews outside of the sample -> models tuned further or trained from random weights, of each seed.
 
 
 rule train_model:
-    """Trains a model to a snapshot, from its start or from the snapshot before."""
+    """Trains a model from its start."""
     input:
         clean="<results>/corpus/clean.parquet",
         # no model is trained on them
         sampled=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
         weights=start_of,
-        before=lambda wildcards: STUDY.training_runs[wildcards.run].states_before(wildcards.step, STUDY.results),
     output:
-        **{name: f"<results>/training/{{run}}/{{step}}/{file}" for name, file in BUILT_FILES.items()},
-        losses="<results>/training/{run}/{step}/losses.parquet",
-        state=temp("<results>/training/{run}/{step}/state/tensors.safetensors"),
-        notes=temp("<results>/training/{run}/{step}/state/notes.json"),
+        **{name: f"<results>/training/{{model}}/{file}" for name, file in BUILT_FILES.items()},
+        losses="<results>/training/{model}/losses.parquet",
     log:
-        "<logs>/training/{run}/{step}.log",
+        "<logs>/training/{model}.log",
     wildcard_constraints:
-        run=any_of(STUDY.training_runs),
-        step=r"\d+",
+        model=any_of(STUDY.trained_models),
     cache: "omit-software"
     conda:
         "../../envs/homogenization.yaml"
-    threads: lambda wildcards: model_of(wildcards).weights.options.threads
     resources:
         mem_mb=per_attempt(lambda wildcards: ask.training_memory(model_of(wildcards))),
         runtime=per_attempt(lambda wildcards: ask.training_runtime(model_of(wildcards))),
@@ -33,6 +28,5 @@ rule train_model:
         | {"weights": model_of(wildcards).weights.start.params()},
         options=lambda wildcards: model_of(wildcards).weights.options.params(),
         seed=lambda wildcards: model_of(wildcards).weights.seed,
-        step=lambda wildcards: wildcards.step,
     script:
         "../scripts/train_model.py"

@@ -25,7 +25,7 @@ def test_of_the_shipped_claims(effect):
 
 
 def test_what_stands_in_claims_alone_is_named():
-    with_rows = {"contrast", "slope", "net_change", "steepest", "intervention", "correlation", "arms"}
+    with_rows = {"contrast", "slope", "net_change", "steepest", "intervention", "correlation"}
     assert set(STATISTICS) - OF_CLAIMS_ALONE == with_rows
 
 

@@ -81,10 +81,6 @@ def test_a_component_is_held_against_the_others(write):
         ({"level": {"metric": "stable_rank", "layers": ["all", "all"]}}, "name each once"),
         ({"level": {"metric": "stable_rank", "layers": []}}, "level.layers"),
         (
-            {"arms": {"arm": "a", "minus": "b", "metric": "stable_rank", "at": "loss", "step": 3}},
-            "'step' has no meaning",
-        ),
-        (
             {"level": None, "above": None, **CONTRAST, "contrast": CONTRAST["contrast"] | {"minus": "a control"}},
             "minus",
         ),
@@ -92,7 +88,7 @@ def test_a_component_is_held_against_the_others(write):
         ({"above": None}, "the criteria none; a level takes exactly one"),
         ({"above": None, "between": [0.7, 0.6]}, "[0.7, 0.6] is no range; write [lower, upper]"),
         ({"slope": {"metric": "stable_rank"}}, "names ['level', 'slope']; give exactly one"),
-        ({"level": None}, "names no statistic; give exactly one of arms, component"),
+        ({"level": None}, "names no statistic; give exactly one of component"),
         ({"statement": ""}, "statement"),
         ({"conventions": ["theses"]}, "conventions[0]: 'theses' is not allowed"),
         (

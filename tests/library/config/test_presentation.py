@@ -130,7 +130,7 @@ def test_a_title_belongs_to_its_figure_alone():
         ),
         (
             {"figures": {"labels": {"tiny": "Tiny"}}},
-            set(FIGURES) - {"similarity", "placement", "training"},
+            set(FIGURES) - {"similarity", "placement"},
         ),
     ],
 )

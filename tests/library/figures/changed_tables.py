@@ -5,7 +5,6 @@ import polars as pl
 
 from dosed import COSINE, curves, intervened_rows, steering
 from homogenization.consequences.schemas import OUTCOMES_OF_HARM
-from homogenization.figures.shown import names_of
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
@@ -133,21 +132,12 @@ def by_depth(file, quantities=(None,)):
     )
 
 
-ARMS = [["diverse", "Diverse"], ["tuned", "Tuned"]]
-
-
 def losses_table():
     return example_table(
         "training.parquet",
-        arm=names_of(ARMS),
-        seed=[0, 1, 2],
         step=list(range(11)),
-        loss=lambda row: None if row["step"] == 10 else 4 - 0.1 * row["step"] + 0.01 * row["seed"],
-        held_out_loss=lambda row: (
-            None if row["step"] % 5 else 4 - 0.1 * row["step"] + 0.02 * row["seed"] * (row["step"] == 10)
-        ),
-        unigram=5.0,
-        bigram=3.3,
+        loss=lambda row: None if row["step"] == 10 else 4 - 0.1 * row["step"],
+        held_out_loss=lambda row: None if row["step"] % 5 else 4.02 - 0.1 * row["step"],
         n_training=1800,
         n_held_out=100,
     )

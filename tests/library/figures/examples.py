@@ -20,7 +20,6 @@ from homogenization.figures.drawing import draw_figure
 from homogenization.figures.shown import Shown
 from homogenization.run.errors import HomogenizationError
 from library.figures.changed_tables import (
-    ARMS,
     N_CHANGED,
     READ,
     by_depth,
@@ -113,7 +112,9 @@ EXAMPLES = {
         refusal="no rows for probes",
         absent=None,
     ),
-    "training": Example(losses_table, {"arms": ARMS}, "3 seeds; 1,800 texts to train on, 100 held out", "arms"),
+    "training": Example(
+        losses_table, size="1,800 texts to train on, 100 held out", refusal="trained models", absent=None
+    ),
 }
 
 

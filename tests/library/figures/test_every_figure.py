@@ -22,7 +22,7 @@ LINES = {
     "attention_profile": (0, "end", "relative_position received", "model=alpha variant=end layer=1"),
     "extrema": (0, "curve", "depth mean", "model=alpha variant=original view=raw"),
     "probes": (0, "front", "depth estimate", "model=alpha variant=front quantity=log_loss"),
-    "training": (0, "held-out", "step held_out_loss", "arm=diverse seed=0"),
+    "training": (0, "held-out", "step held_out_loss", "model=alpha"),
 }
 SAMES = {"point": "residual_stream"}  # of tables that have other points, and levels beside differences
 
@@ -37,7 +37,7 @@ def test_it_keeps_the_house_style(name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_it_shows_its_own_models_variants_and_metric_alone_and_is_the_same_file_each_time(name):
     """Rows of others in the same tables change nothing."""
-    chosen = {"models": "model", "variants": "variant", "arms": "arm", "metric": "metric", "view": "view"}
+    chosen = {"models": "model", "variants": "variant", "metric": "metric", "view": "view"}
     chosen |= {"contrasts": "minus"}
     told = [column for field, column in chosen.items() if field in FIGURES[name].shows]
     tables = {table: with_strangers(rows, told) for table, rows in tables_of(name).items()}
@@ -96,9 +96,8 @@ def test_tables_without_its_rows_are_refused(name):
     table, rows = next(iter(tables_of(name).items()))
     if example(name).refusal:
         require_refusal(name, example(name).refusal, {table: rows.clear()})
-    if example(name).absent != "":
-        for field in {"models", "arms"} & {*FIGURES[name].shows}:
-            require_refusal(name, "no rows", **{field: [["nobody", "Nobody"]]})
+    if example(name).absent != "" and "models" in FIGURES[name].shows:
+        require_refusal(name, "no rows", models=[["nobody", "Nobody"]])
     if "metric" in FIGURES[name].shows:
         require_refusal(name, "no rows for metric 'nothing'", metric="nothing")
 
@@ -157,12 +156,12 @@ def test_it_uses_the_tables_and_fields_of_its_entry(name):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_models_variants_and_arms_are_told_by_their_labels_alone(name):
+def test_models_and_variants_are_told_by_their_labels_alone(name):
     """Whatever they are called in tables."""
-    pairs = [pair for field in ("models", "variants", "arms") for pair in getattr(shown_of(name), field)]
+    pairs = [pair for field in ("models", "variants") for pair in getattr(shown_of(name), field)]
     ids = {one: f"id_{one}" for one in names_of(pairs) if one != ORIGINAL}
     tables = {
-        table: rows.with_columns(pl.col({"model", "variant", "minus", "control", "arm"} & {*rows.columns}).replace(ids))
+        table: rows.with_columns(pl.col({"model", "variant", "minus", "control"} & {*rows.columns}).replace(ids))
         for table, rows in tables_of(name).items()
     }
     told = {field: renamed(value, ids) for field, value in vars(shown_of(name)).items()}

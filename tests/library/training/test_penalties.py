@@ -14,13 +14,11 @@ from homogenization.interventions.conditions import cells
 from homogenization.interventions.readings import read
 from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.models.blocks import blocks_of
-from homogenization.run.errors import HomogenizationError
 from homogenization.training.penalties import (
     METRICS,
     centred_effective_rank,
     metric_of_batch,
     states_captured,
-    steepest_layers,
 )
 
 CELLS = {
@@ -80,11 +78,3 @@ def test_states_are_those_before_the_final_norm(name):
     assert not torch.allclose(taken[3], output.hidden_states[3])
     norm = next(module for module in (getattr(network.base_model, key, None) for key in ("norm", "ln_f")) if module)
     torch.testing.assert_close(norm(taken[3]), output.hidden_states[3])
-
-
-def test_the_steepest_layers_hold_together():
-    assert steepest_layers([0.1, 0.2, 0.5, 0.7, 0.72]) == [2, 3]
-    assert steepest_layers([0.5, 0.1, 0.3, 0.2, 0.35]) == [2]
-    assert steepest_layers([0.0, 0.3]) == [1]
-    with pytest.raises(HomogenizationError, match=r"penalty\.layers: 'steepest' .* grows after no block"):
-        steepest_layers([0.5, 0.4, 0.4])

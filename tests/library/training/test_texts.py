@@ -1,6 +1,5 @@
-"""Which reviews a model is trained on: never sampled ones or their near-duplicates; the order; the baselines."""
+"""Which reviews a model is trained on: never sampled ones or their near-duplicates; the order."""
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from conftest import LLAMA
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
-from homogenization.training.snapshot import baselines
 from homogenization.training.texts import Batches, near_duplicates, reviews_to_train_on
 from script import run_script
 
@@ -98,24 +96,3 @@ def test_the_reviews_of_a_step_follow_from_seed_and_step(number, size, seed, ste
         assert sorted(read[epoch * number : (epoch + 1) * number]) == list(range(number))
     others = [f"review {place}" for place in range(30)]
     assert Batches(others, seed, 8).of(step) != Batches(others, seed + 1, 8).of(step)
-
-
-def test_baselines_are_those_of_counts():
-    training = [np.array([0, 1, 2, 1]), np.array([1, 2])]
-    held_out = [np.array([1, 2, 3]), np.array([3, 1])]
-    counts = np.array([0, 2, 2, 0, 0])  # of tokens after the first of a text
-    unigram = (counts + 1) / (4 + 5)
-    after_1 = (2 + 1 * unigram[2]) / (2 + 1)  # 1 is followed by 2 twice, and by nothing else
-    after_2 = (0 + 1 * unigram[3]) / (1 + 1)  # 2 is followed by 1 once
-    found = baselines(training, held_out, 5)
-    assert found[0] == pytest.approx(-np.log(unigram[[2, 3, 1]]).mean())
-    assert found[1] == pytest.approx(-np.log([after_1, after_2, unigram[1]]).mean())
-
-
-@given(st.integers(0, 1000))
-def test_baselines_are_distributions(seed):
-    rng = np.random.default_rng(seed)
-    training = [rng.integers(0, 4, 6) for _ in range(3)]
-    for before in range(4):
-        losses = np.array([baselines(training, [np.array([before, after])], 4) for after in range(4)])
-        np.testing.assert_allclose(np.exp(-losses).sum(axis=0), 1)

@@ -41,7 +41,6 @@ class Evidence:
         n_reviews: reviews of the sample.
         min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested; of a
             comparison, those whose texts differ.
-        trained: [model, arm, seed, step] of each trained model.
     """
 
     metrics: pl.DataFrame
@@ -50,14 +49,12 @@ class Evidence:
     variants: Sequence[str]
     n_reviews: int
     min_reviews: int
-    trained: Sequence[Sequence[Any]] = ()
     contrasts: pl.DataFrame | None = None
     depth: pl.DataFrame | None = None
     components: pl.DataFrame | None = None
     pooled: pl.DataFrame | None = None
     interventions: pl.DataFrame | None = None
     consequences: pl.DataFrame | None = None
-    training: pl.DataFrame | None = None
 
     def resampled(self, statistic: Callable[[np.ndarray], np.ndarray], n: int) -> Ends:
         """A statistic of the weights (draws, n) of `n` reviews, and the ends of its interval."""

@@ -31,21 +31,19 @@ from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
 from homogenization.tables.comparisons import too_few_accepted
 from homogenization.tables.components import STREAM_METRICS
 
-_OF_ALL_MODELS = ("arms",)  # statistics of several models
 _WITHOUT = {"unit": REVIEWS, **dict.fromkeys((*SIZE, "p_value", "p_max_t"), np.nan)}  # what a statistic may lack
 _COPIED = (
     *("claim", "statement", "source", "convention", "statistic", "metric", "view", "variant", "minus", "layers"),
     *("since", "published"),
 )
-#: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims; a claim
-#: about several models (`arms`) has one row with an empty model.
+#: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims.
 CLAIMS_SCHEMA = {
     #: its name; of several layers, all but the first follow it (`-output`), and `-thesis` in that convention
     "claim": pl.String,
     "statement": pl.String,  #: what is claimed
     "source": pl.String,  #: who claims it
     "convention": pl.String,  #: `raw` or `thesis`
-    "model": pl.String,  #: null for a claim about several models (`arms`)
+    **columns("model"),
     "statistic": pl.String,  #: one of those of [claims](claims.md#add-a-claim)
     "metric": pl.String,  #: null for `consequence`
     **columns("view", "variant"),
@@ -61,11 +59,11 @@ CLAIMS_SCHEMA = {
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
     "measured": pl.String,  #: the quantity that the criterion applies to, in words
     "criterion": pl.String,  #: `> 0.5`, `< 0` or `0.6 to 0.7`
-    "n_reviews": pl.Int64,  #: reviews (or pools, or seeds) in the estimate; 0 if not tested
+    "n_reviews": pl.Int64,  #: reviews (or pools) in the estimate; 0 if not tested
     #: of a comparison of two texts, the share of the reviews in which these differ: the estimate is over them; NaN for
     #: other claims, for pools, and if not tested
     "share_changed": pl.Float64,
-    "unit": pl.String,  #: `reviews`, `pools` of the tokens of a shard, or `seeds` of an arm
+    "unit": pl.String,  #: `reviews`, or `pools` of the tokens of a shard
     #: what depth does to the metric in the model, in units of the statistic; NaN if that is no difference or change,
     #: also in the next two columns
     "depth_range": pl.Float64,
@@ -100,11 +98,7 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
     """
     named = {claim.get(key) for claim in claims for key in ("metric", "with_metric")} | {*STREAM_METRICS.values()}
     evidence = replace(evidence, metrics=evidence.metrics.filter(pl.col("metric").is_in(named - {None})))
-    rows = [
-        _row(claim, model, evidence)
-        for claim in claims
-        for model in ([None] if claim["statistic"] in _OF_ALL_MODELS else models)
-    ]
+    rows = [_row(claim, model, evidence) for claim in claims for model in models]
     return pl.DataFrame(rows, schema=CLAIMS_SCHEMA)
 
 
@@ -117,7 +111,7 @@ def measure(claim: Claim, model: str | None, evidence: Evidence) -> Found:
     """
     name = claim["statistic"]
     texts = [claim["variant"], *([claim["minus"]] if name == "contrast" else [])]
-    if name not in _OF_ALL_MODELS and set(texts) <= set(evidence.variants):
+    if set(texts) <= set(evidence.variants):
         few = too_few_accepted(evidence.similarity, texts, evidence.n_reviews, evidence.min_reviews)
         if few is not None:
             raise UnavailableError(few)

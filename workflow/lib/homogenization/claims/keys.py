@@ -100,27 +100,6 @@ class OfCondition(OverLayers):
         return self
 
 
-class Arms(AtLayers):
-    """The difference between two arms of trained models, averaged over layers, seed by seed."""
-
-    arm: Name
-    """An arm: an entry of `models` that is trained."""
-    minus: Name
-    """The arm, or the model without seeds, that is subtracted."""
-    step: int | None = Field(None, ge=0)
-    """Snapshot after this step; null: the last."""
-    at: Literal["step", "loss"] = "step"
-    """`step`: after as many steps; `loss`: where both arms have the same held-out loss, the lowest that both reach,
-    between snapshots."""
-
-    @model_validator(mode="after")
-    def no_step_at_equal_loss(self) -> Self:
-        """Where losses are equal, the arms have made different numbers of steps."""
-        if self.at == "loss" and self.step is not None:
-            raise ValueError("'step' has no meaning with 'at: loss'; leave it out")
-        return self
-
-
 class Component(Keys):
     """Which components of a block move an anisotropy most, averaged over layers."""
 
@@ -227,7 +206,6 @@ class Steepest(OfMetric):
 
 
 STATISTICS: dict[str, type[Keys]] = {
-    "arms": Arms,
     "component": Component,
     "consequence": Consequence,
     "contrast": Contrast,

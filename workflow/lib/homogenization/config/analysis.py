@@ -192,7 +192,7 @@ or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`
     titles: dict[str, str] = Field({})
     """Title of a figure, by figure or metric name."""
     labels: dict[str, str] = Field({})
-    """Name of a model, variant or arm in every figure and on every page of the report; tables keep the key."""
+    """Name of a model or variant in every figure and on every page of the report; tables keep the key."""
 
     _names = field_validator("titles", "labels", mode="before")(without_nulls)
 

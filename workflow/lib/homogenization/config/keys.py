@@ -37,7 +37,7 @@ from homogenization.config.texts import (
     RuleVariant,
     Similarity,
 )
-from homogenization.config.training import arms_of, check_pairs, single_models
+from homogenization.config.training import is_trained, single_models
 from homogenization.config.writers import AnyWriter
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
@@ -71,8 +71,6 @@ class Keys(Section):
     audit: Audit = Audit()
     models: dict[Name, Model] = Field(min_length=1)
     """Models by name."""
-    arms: list[list[str]] = Field([])
-    """Pairs [arm, minus] of trained models that are compared seed by seed; `minus` may be any model."""
     states: States = States()
     views: names_of(VIEWS, 1) = Field(list(VIEWS))
     """How the token matrix is looked at."""
@@ -219,36 +217,27 @@ depends on it."""
     @field_validator("models")
     @classmethod
     def one_model_for_each_seed(cls, models: dict[str, Model], info: ValidationInfo) -> dict[str, Model]:
-        """An entry that is trained stands for a model of each seed and snapshot; its start can be trained."""
+        """An entry that is trained stands for a model of each seed; its start can be trained."""
         single = single_models(models)
-        for model in single.values():
-            if model.weights.arm and "results" in info.data:
-                _check_trainable(model.weights, model.weights.start.declared(info.data["results"]))
+        for name, model in single.items():
+            if is_trained(model) and "results" in info.data:
+                _check_trainable(name, model.weights, model.weights.start.declared(info.data["results"]))
         return single
-
-    @field_validator("arms")
-    @classmethod
-    def arms_exist(cls, pairs: list[list[str]], info: ValidationInfo) -> list[list[str]]:
-        """Pairs name arms that have seeds in common."""
-        if "models" in info.data:
-            check_pairs(pairs, info.data["models"])
-        return pairs
 
     @field_validator("figures")
     @classmethod
     def labels_of_what_there_is(cls, figures: Figures, info: ValidationInfo) -> Figures:
-        """Labels belong to models, variants and arms, and tell them apart."""
+        """Labels belong to models and variants, and tell them apart."""
         if {"models", "variants"} <= info.data.keys():
             models, labels = info.data["models"], figures.labels
-            arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
             empty = [name for name, label in labels.items() if not label.strip()]
             if empty:
                 raise ValueError(f"labels for {empty} are empty; write a name that figures can show, or leave them out")
-            entries = (*models, *info.data["variants"], *arms)
+            entries = (*models, *info.data["variants"])
             unknown = [name for name in labels if name not in entries]
             if unknown:
-                raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(entries)}")
-            for names in (models, info.data["variants"], arms):
+                raise ValueError(f"labels for {unknown}: no such model or variant; allowed: {', '.join(entries)}")
+            for names in (models, info.data["variants"]):
                 shown = Counter(labels.get(name, name) for name in names)
                 repeated = sorted(label for label, number in shown.items() if number > 1)
                 if repeated:
@@ -302,20 +291,20 @@ def _check_networks(chosen: Interventions | Consequences, info: ValidationInfo, 
             )
 
 
-def _check_trainable(weights: Any, declared: Declared | None) -> None:
+def _check_trainable(name: str, weights: Any, declared: Declared | None) -> None:
     """Refuse to train an encoder, or more tokens or layers than the network has that `weights` start from."""
     if declared is None:
         return
-    text, options = f"{weights.arm}: the model that is trained ({declared.model_type})", weights.options
+    text, options = f"{name}: the model that is trained ({declared.model_type})", weights.options
     if declared.is_encoder:
         raise ValueError(f"{text} reads a text in both directions and predicts no next token; take a causal one")
     context, n_blocks = declared.context, declared.n_blocks
     if context is not None and options.max_tokens > context:
         raise ValueError(f"{text} reads at most {context} tokens; max_tokens is {options.max_tokens}, lower it")
     layers = options.penalty.layers if options.penalty else []
-    beyond = [layer for layer in layers if isinstance(layer, int) and n_blocks is not None and layer > n_blocks]
+    beyond = [layer for layer in layers if n_blocks is not None and layer > n_blocks]
     if beyond:
         raise ValueError(
             f"{text} has no layers {beyond} for penalty.layers; its blocks make the layers 1 to {n_blocks}. Name some "
-            "of these, or 'steepest'"
+            "of these"
         )

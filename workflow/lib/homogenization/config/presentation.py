@@ -64,9 +64,6 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
         "threshold": study.similarity.threshold,
         "min_reviews": study.contrasts.min_reviews,
         "max_imbalance": study.contrasts.max_imbalance,
-        "arms": _labelled(
-            study, dict.fromkeys(model.weights.arm for model in study.models.values() if model.weights.arm)
-        ),
     }
     titles = [study.figures.titles.get(figure.name, figure.title)]
     if metric := of_file.get("metric"):

@@ -16,7 +16,7 @@ from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.reading import Reading
 from homogenization.config.texts import ConstructionVariant, WrittenVariant, with_default_variants
-from homogenization.config.training import Run, arms_of, runs_of
+from homogenization.config.training import is_trained
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.catalogue import made_measures
 from homogenization.measures.views import VIEWS
@@ -111,54 +111,24 @@ class Study(Keys):
         return [(source.start, billions) for source, billions in sources if source]
 
     @cached_property
-    def training_runs(self) -> dict[str, Run]:
-        """The runs that train models, by the name of their folder."""
-        return runs_of(self.models)
-
-    @cached_property
     def random_sources(self) -> dict[str, RandomWeights]:
         """Random weights by the name of their folder: those of untrained models, and the starts of training."""
         starts = {name: model.weights for name, model in self.models.items()}
-        starts |= {name: run.model.weights.start for name, run in self.training_runs.items()}
+        starts |= {name: self.models[name].weights.start for name in self.trained_models}
         return {name: weights for name, weights in starts.items() if isinstance(weights, RandomWeights)}
 
     @cached_property
-    def trained_models(self) -> list[list[Any]]:
-        """[model, arm, seed, step] of every trained model, sorted."""
-        return arms_of(self.models)
-
-    @property
-    def arms_and_their_start(self) -> list[list[str]]:
-        """The pairs of `arms` whose second is the very model that the arm starts from, before any step."""
-        starts = {
-            (arm, name)
-            for trained, arm, _, _ in self.trained_models
-            for name, model in self.models.items()
-            if model.weights == self.models[trained].weights.start
-        }
-        return [list(pair) for pair in self.arms if tuple(pair) in starts]
+    def trained_models(self) -> list[str]:
+        """Models that the workflow trains, sorted."""
+        return sorted(name for name, model in self.models.items() if is_trained(model))
 
     @property
     def planned_training(self) -> dict[str, dict[str, int]]:
-        """What the plan has to know of each training run, by the model that it ends with."""
+        """What the plan has to know of each model that is trained."""
         return {
-            run.name: {
-                **run.model.weights.options.params("batch_size", "max_tokens"),
-                "steps": run.snapshot_steps[-1],
-                "snapshots": len(run.snapshot_steps),
-            }
-            for run in self.training_runs.values()
+            name: self.models[name].weights.options.params("batch_size", "max_tokens", "steps")
+            for name in self.trained_models
         }
-
-    @property
-    def losses(self) -> list[tuple[str, int, str]]:
-        """Arm, seed and file of what training measured, for every snapshot of the runs, sorted."""
-        runs = {(arm, seed): self.models[model].weights.run for model, arm, seed, _ in self.trained_models}
-        return [
-            (arm, seed, f"{self.results}/training/{run}/{step}/losses.parquet")
-            for (arm, seed), run in sorted(runs.items())
-            for step in self.training_runs[run].snapshot_steps
-        ]
 
     @property
     def jobs(self) -> list[tuple[str, str, str]]:

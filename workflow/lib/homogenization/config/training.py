@@ -1,22 +1,14 @@
 """The part of the configuration on training: models tuned further or trained from random weights, seed by seed."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from hashlib import blake2b
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from homogenization.config.weights import TrainedWeights, one_of_sources
 from homogenization.models.source import Source, built_in
 from homogenization.models.weights import SOURCES, NetworkFields, Positions, RandomWeights
-from homogenization.run.errors import nearest
-from homogenization.run.sections import Section, pairs_of, refused
-
-Step = Annotated[int, Field(ge=0)]
-Layer = Annotated[int, Field(ge=1)]
+from homogenization.run.sections import Section, once, refused
 
 
 class Penalty(Section):
@@ -28,33 +20,12 @@ tokens. The first token is left out of both."""
     strength: float
     """Nats for a metric of 1, with the sign of homogenization: above 0, the model is drawn to diverse tokens, below 0 \
 to tokens that are alike."""
-    layers: list[Layer] | Literal["steepest"] = "steepest"
-    """Layers of the residual stream, 1 after the first block; the metric is averaged over them. `steepest`: where the \
-mean cosine grows fastest before training."""
+    layers: Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(once)] = Field(min_length=1)
+    """Layers of the residual stream, 1 after the first block; the metric is averaged over them."""
 
     _strength = field_validator("strength")(
         refused(lambda strength: strength == 0, "0 does nothing; leave 'penalty' out")
     )
-
-    @field_validator("layers", mode="before")
-    @classmethod
-    def ascending_layers(cls, layers: Any) -> Any:
-        """At least one layer, each once, ascending; or the one name that there is."""
-        numbers = isinstance(layers, list) and all(type(layer) is int and layer > 0 for layer in layers)
-        if layers != "steepest" and not (numbers and layers and layers == sorted(set(layers))):
-            raise ValueError(
-                f"{layers!r} is neither 'steepest' nor an ascending list of different layers, from 1, the first block"
-            )
-        return layers
-
-
-class Lora(Section):
-    """Low-rank updates of the linear layers of the blocks in place of all weights; they are merged when saved."""
-
-    rank: int = Field(8, ge=1)
-    """Rank of each update."""
-    alpha: int = Field(16, ge=1)
-    """Updates are multiplied by alpha / rank."""
 
 
 class _Training(Section):
@@ -68,18 +39,10 @@ class _Training(Section):
     """Most tokens of a review; a longer one is cut."""
     learning_rate: float = Field(1e-3, gt=0)
     """Largest learning rate."""
-    warmup: float = Field(0.1, ge=0, lt=1)
-    """Share of the steps in which the learning rate grows from 0."""
-    weight_decay: float = Field(0.01, ge=0)
-    """Decay of matrices; vectors have none."""
-    clip: float = Field(1.0, gt=0)
-    """Largest norm of the gradient."""
     penalty: Penalty | None = None
     """Penalty on tokens that are alike; null: none."""
     held_out: int = Field(100, ge=2)
     """Reviews that no seed is trained on and whose loss is measured, the same for all seeds."""
-    threads: int = Field(1, ge=1)
-    """Threads on a CPU. Another number rounds differently."""
 
 
 class Tuning(_Training):
@@ -87,8 +50,8 @@ class Tuning(_Training):
 
     of: TrainedWeights
     """Weights to start from."""
-    lora: Lora | None = None
-    """Low-rank updates; null: all weights are trained."""
+    lora: int | None = Field(None, ge=1)
+    """Rank of updates of the linear layers of the blocks, merged when saved; null: all weights are trained."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Precision of weights that are not trained, so `bfloat16` needs `lora`."""
 
@@ -112,8 +75,8 @@ such as smollm3, and in those with learned positions, such as gpt2."""
     """Vocabulary of the tokenizer."""
 
 
-class _Arm(Source):
-    """An entry that stands for several models: one for each seed and snapshot.
+class _Trained(Source):
+    """An entry that stands for several models, one for each seed.
 
     Attributes:
         key: the key that tells this source, which holds how the models are trained.
@@ -121,13 +84,12 @@ class _Arm(Source):
 
     key: ClassVar[str]
 
-    seeds: list[Step] = Field([0], min_length=1)
+    seeds: list[Annotated[int, Field(ge=0)]] = Field([0], min_length=1)
     """Seeds: replicates, each a model named NAME-SEED."""
-    snapshots: list[Step] | None = Field(None, min_length=1)
-    """Steps after which a model is kept, named NAME-SEED-stepSTEP, 0 for the start; null: the last."""
-    _arm: str = PrivateAttr("")
-    _snapshot_steps: tuple[int, ...] = PrivateAttr(())
-    _read_as: dict[str, Any] = PrivateAttr({})
+
+    _seeds = field_validator("seeds")(
+        refused(lambda seeds: seeds != sorted(set(seeds)), "{} is no ascending list of different numbers")
+    )
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -136,63 +98,24 @@ class _Arm(Source):
 
     @property
     def options(self) -> Any:
-        """How the models of this arm are trained."""
+        """How the models of this entry are trained."""
         return getattr(self, self.key)
-
-    @model_validator(mode="after")
-    def snapshots_within_the_run(self) -> "_Arm":
-        """Seeds and snapshots are ascending, and no snapshot is after the end."""
-        for key, values in (("seeds", self.seeds), ("snapshots", self.snapshots or [])):
-            if values != sorted(set(values)):
-                raise ValueError(f"{key}: {values} is no ascending list of different numbers")
-        beyond = [step for step in self.snapshots or () if step > self.options.steps]
-        if beyond:
-            raise ValueError(f"snapshots: {beyond} are beyond the {self.options.steps} steps; raise 'steps'")
-        return self
-
-    @property
-    def arm(self) -> str:
-        """Name of the entry that this model belongs to."""
-        return self._arm
 
     @property
     def seed(self) -> int:
         """Seed of one model."""
         return self.seeds[0]
 
-    @property
-    def step(self) -> int:
-        """Step after which one model was kept."""
-        return (self.snapshots or [self.options.steps])[0]
-
-    @property
-    def snapshot_steps(self) -> tuple[int, ...]:
-        """Steps at which the run of one model keeps models."""
-        return self._snapshot_steps
-
-    @cached_property
-    def run(self) -> str:
-        """Name of the training run of one model: equal entries share it, whatever their snapshots."""
-        content = json.dumps([self.params(self.key), self.seed, self._read_as], sort_keys=True)
-        return f"{self.key}-{blake2b(content.encode(), digest_size=6).hexdigest()}"
-
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for one model."""
-        return built_in(f"{results}/training/{self.run}/{self.step}")
+        return built_in(f"{results}/training/{model}")
 
     def start_files(self, results: str, model: str = "") -> list[str]:
         """The files that training starts from."""
-        return self.start.files(results, self.run)
-
-    def single(self, arm: str, seed: int, step: int, read_as: dict[str, Any]) -> "_Arm":
-        """The weights of one model of the entry `arm`; `read_as` are other keys of the entry that training reads."""
-        one = self.model_copy(update={"seeds": [seed], "snapshots": [step]})
-        one._arm, one._read_as = arm, read_as
-        one._snapshot_steps = tuple(self.snapshots or [self.options.steps])
-        return one
+        return self.start.files(results, model)
 
 
-class TunedWeights(_Arm):
+class TunedWeights(_Trained):
     """Weights that the workflow trains further."""
 
     key = "tuned"
@@ -205,7 +128,7 @@ class TunedWeights(_Arm):
         return self.tuned.of
 
 
-class ScratchWeights(_Arm):
+class ScratchWeights(_Trained):
     """Weights that the workflow trains from random ones."""
 
     key = "trained"
@@ -225,29 +148,8 @@ MODEL_SOURCES = (*SOURCES, TunedWeights, ScratchWeights)
 ModelWeights = one_of_sources(MODEL_SOURCES)
 
 
-@dataclass(frozen=True)
-class Run:
-    """A training run: one entry and seed, whose snapshots are models.
-
-    Attributes:
-        name: the model that is its last snapshot.
-        model: the entry of this model.
-        snapshot_steps: steps after which models are kept, ascending.
-    """
-
-    name: str
-    model: Any
-    snapshot_steps: tuple[int, ...]
-
-    def states_before(self, step: str, results: str) -> list[str]:
-        """The files of the state that training to `step` goes on from: of the snapshot before it, none at the start."""
-        earlier = [number for number in self.snapshot_steps if number < int(step)]
-        folder = f"{results}/training/{self.model.weights.run}/{max(earlier, default=0)}/state"
-        return [f"{folder}/{file}" for file in ("tensors.safetensors", "notes.json")] if earlier else []
-
-
 def single_models(models: Mapping[str, Any]) -> dict[str, Any]:
-    """`models` with each arm replaced by its models, one for each seed and snapshot.
+    """`models` with each entry that is trained replaced by its models, one for each seed.
 
     Raises:
         ValueError: two models would have the same name.
@@ -262,54 +164,14 @@ def single_models(models: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
-    arm = model.weights
-    if not isinstance(arm, _Arm) or arm.arm:
+    if not is_trained(model):
         return [(name, model)]
     return [
-        (
-            f"{name}-{seed}" + (f"-step{step}" if arm.snapshots else ""),
-            model.model_copy(update={"weights": arm.single(name, seed, step, model.params("bos", "device"))}),
-        )
-        for seed in arm.seeds
-        for step in arm.snapshots or [arm.options.steps]
+        (f"{name}-{seed}", model.model_copy(update={"weights": model.weights.model_copy(update={"seeds": [seed]})}))
+        for seed in model.weights.seeds
     ]
 
 
-def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
-    """The training runs of single models, by name."""
-    trained = {name: model for name, model in models.items() if isinstance(model.weights, _Arm)}
-    steps: dict[str, set[int]] = {}
-    for model in trained.values():
-        steps.setdefault(model.weights.run, set()).update(model.weights.snapshot_steps)
-    runs: dict[str, Run] = {}
-    for name, model in trained.items():
-        run = model.weights.run
-        if model.weights.step == max(steps[run]):
-            runs.setdefault(run, Run(name, model, tuple(sorted(steps[run]))))
-    return runs
-
-
-def arms_of(models: Mapping[str, Any]) -> list[list[Any]]:
-    """[model, arm, seed, step] of every single model that is trained, sorted; each arm's models belong together."""
-    trained = [(name, model.weights) for name, model in models.items() if isinstance(model.weights, _Arm)]
-    return sorted([name, weights.arm, weights.seed, weights.step] for name, weights in trained)
-
-
-def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> None:
-    """Every pair names two different arms, or an arm and a model without seeds, and stands once.
-
-    Raises:
-        ValueError: a pair is something else.
-    """
-    steps: dict[str, set[tuple[int, int]]] = {}
-    for _, arm, seed, step in arms_of(models):
-        steps.setdefault(arm, set()).add((seed, step))
-    others = [name for name, model in models.items() if not isinstance(model.weights, _Arm)]
-    pairs_of("arm")(pairs)
-    for pair in pairs:
-        for name, allowed in zip(pair, (list(steps), [*steps, *others]), strict=True):
-            if name not in allowed:
-                there = ", ".join(allowed) or "none; 'weights: {tuned: …}' and '{trained: …}' make arms"
-                raise ValueError(f"no arm is called {name!r}{nearest(name, allowed)}; allowed: {there}")
-        if pair[1] in steps and not steps[pair[0]] & steps[pair[1]]:
-            raise ValueError(f"{list(pair)} share no seed and step; give both the same 'seeds' and 'snapshots'")
+def is_trained(model: Any) -> bool:
+    """Whether the workflow trains the weights of a model, an entry of the configuration."""
+    return isinstance(model.weights, _Trained)

@@ -228,7 +228,7 @@ _ENTRIES = (
         title="Losses while models are trained",
         category="Training",
         tables=("training.parquet",),
-        shows=("arms",),
+        shows=("models",),
         when=lambda study: study.trained_models,
     ),
 )

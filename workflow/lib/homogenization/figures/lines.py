@@ -1,6 +1,5 @@
 """Figures of lines, most of them over depth: a metric, MAUVE, the first token, probes, training."""
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -30,11 +29,9 @@ from homogenization.figures.shown import (
 )
 from homogenization.figures.style import (
     BLUE,
-    DARK,
     FINE,
     GREY,
     HAIR,
-    LIGHT,
     OPEN,
     REFERENCE,
     STRONG,
@@ -209,39 +206,29 @@ def probes(tables: Tables, shown: Shown) -> Figure:
 
 
 _STEPS, _HELD_OUT = LineStyle(GREY), LineStyle(BLUE, "-", "o")
-_BASELINES = {"unigram": (":", "counts of single tokens"), "bigram": ("--", "counts of pairs")}
 
 
 def training(tables: Tables, shown: Shown) -> Figure:
-    """Losses while models are trained: a panel for each arm, a line for each seed."""
-    table = required(tables["training"], shown, "arms", of=("arm",), told="arm")
-    panels = Panels(("arm", named_in(shown.arms, table["arm"])), height=2.6, share_y=True)
+    """Losses while models are trained: a panel for each."""
+    table = required(tables["training"], shown, "trained models", of=("model",), told="model")
+    panels = Panels(("model", named_in(shown.models, table["model"])), height=2.6, share_y=True)
     for _, axes, rows in panels.parts(table):
         _draw_losses(axes, rows)
     panels.label("steps", "loss of the next token (nats)")
-    handles = [
-        handle("texts of the step", _STEPS, lw=FINE),
-        handle("held-out texts", _HELD_OUT),
-        *(handle(label, LineStyle(DARK, dashes), lw=LIGHT) for dashes, label in _BASELINES.values()),
-    ]
-    n_seeds = table.group_by("arm").agg(pl.col("seed").n_unique())["seed"]
+    handles = [handle("texts of the step", _STEPS, lw=FINE), handle("held-out texts", _HELD_OUT)]
     note = (
-        f"A line for each of {counted(n_seeds, 'seed')}; {table['n_training'].max():,} texts to train on, "
-        f"{table['n_held_out'].max():,} held out. Horizontal lines: what counts of the training texts reach on the "
-        "held-out ones. Number: the last held-out loss, mean over seeds."
+        f"{table['n_training'].max():,} texts to train on, {table['n_held_out'].max():,} held out. Number: the last "
+        "held-out loss."
     )
     return panels.finish(shown.title, note, handles)
 
 
 def _draw_losses(axes: Axes, table: pl.DataFrame) -> None:
-    reached = []
-    for (seed,), rows in table.sort("seed", "step").group_by("seed", maintain_order=True):
-        measured = rows.filter(pl.col("held_out_loss").is_finite())
-        own = {"x": "step", "hue": "seed", "markers": len(rows)}
-        draw_lines(axes, rows, {seed: _STEPS}, y=("loss",), **own, lw=HAIR, alpha=0.7, zorder=1)
-        draw_lines(axes, measured, {seed: _HELD_OUT}, y=("held_out_loss",), **own, ms=3, lw=STRONG, label="held-out")
-        reached.append(measured["held_out_loss"][-1])
-    for name, (dashes, _) in _BASELINES.items():
-        axes.axhline(table[name].drop_nulls().mean(), color=DARK, ls=dashes, lw=LIGHT, label=name)
-    last, place = np.mean(reached), ("axes fraction", "data")
+    rows = table.sort("step")
+    measured = rows.filter(pl.col("held_out_loss").is_finite())
+    (model,) = rows["model"].unique()
+    own = {"x": "step", "hue": "model", "markers": len(rows)}
+    draw_lines(axes, rows, {model: _STEPS}, y=("loss",), **own, lw=HAIR, alpha=0.7, zorder=1)
+    draw_lines(axes, measured, {model: _HELD_OUT}, y=("held_out_loss",), **own, ms=3, lw=STRONG, label="held-out")
+    last, place = measured["held_out_loss"][-1], ("axes fraction", "data")
     axes.annotate(f"{last:.2f}", (1, last), (3, 0), place, "offset points", va="center", fontsize=9)

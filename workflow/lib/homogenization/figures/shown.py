@@ -36,7 +36,6 @@ class Shown:
         metric_titles: title of each metric by its name, for a figure of all metrics.
         threshold: least F1 at which a rewritten review is accepted.
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
-        arms: (name, label) pairs of trained models, in the order of the configuration.
         max_imbalance: largest absolute standardised mean difference that counts as balanced.
         style: `report`, or `paper` (`figures.style`).
     """
@@ -59,7 +58,6 @@ class Shown:
     threshold: float = 0.0
     min_reviews: int = 0
     max_imbalance: float = 0.0
-    arms: Named = ()
     style: str = "report"
 
 
@@ -69,7 +67,7 @@ def names_of(named: Named) -> list[str]:
 
 
 def rows_of(table: pl.DataFrame, shown: Shown, of: Sequence[str] = ("model", "variant"), **equal: str) -> pl.DataFrame:
-    """The rows of `table` in whose columns `of` (model, variant, arm) stands what is `shown`, with `equal` others."""
+    """The rows of `table` in whose columns `of` (model, variant) stands what is `shown`, with `equal` others."""
     return table.filter(*(pl.col(column).is_in(names_of(getattr(shown, f"{column}s"))) for column in of), **equal)
 
 

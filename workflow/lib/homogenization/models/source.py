@@ -82,11 +82,6 @@ class Source(Option):
         return None if folder is None else declared_in(folder)
 
     @property
-    def arm(self) -> str:
-        """Name of the entry that stands for several trained models, this among them; "" for all others."""
-        return ""
-
-    @property
     def start(self) -> "Source":
         """The weights whose configuration and tokenizer these have; others than these where they are trained first."""
         return self

@@ -35,7 +35,6 @@ COLUMNS = {
     "ci_high": pl.Float64,  #: its upper end
     "relative_effect": pl.Float64,  #: mean or estimate / `depth_range`, what depth does to the metric in the model
     "p_max_t": pl.Float64,  #: p corrected within its family of rows ([statistics](statistics.md#many-tests))
-    "arm": pl.String,  #: entry of the configuration
     "seed": pl.Int64,  #: of the run
 }
 #: Columns of what is read with changed attention

@@ -7,4 +7,4 @@ HIGHER, LOWER = "higher", "lower"  # of any other
 DECIDED = (MORE_ALIKE, LESS_ALIKE, HIGHER, LOWER)
 STUDY = "the study"  # the column of verdicts on texts or on several models, where there are no others
 FEW_REVIEWS = 16  # below, intervals hold less than they say, and sentences say how many reviews there are
-REVIEWS, POOLS, SEEDS = "reviews", "pools", "seeds"  # what a statistic is taken over
+REVIEWS, POOLS = "reviews", "pools"  # what a statistic is taken over

@@ -151,14 +151,12 @@ def intervention_work(
 def training_work(model: Mapping[str, Any], architecture: Architecture, run: Mapping[str, int]) -> dict[str, Any]:
     """The row of a training run at most: every review is as long as `max_tokens`; held-out reviews are left out.
 
-    `run` has `steps`, `batch_size`, `max_tokens`, and `snapshots`, the number of jobs.
+    `run` has `steps`, `batch_size` and `max_tokens`.
     """
     n_reviews, length = run["steps"] * run["batch_size"], run["max_tokens"]
     once = matrix_operations(architecture, np.array([length]), False) + 2 * architecture.n_logits * length
     passes = {"forward": n_reviews, "backward": n_reviews, "tokens": n_reviews * length}
-    return (
-        _row("training", model, run["snapshots"]) | passes | {"petaflops": _TRAINING_PASSES * n_reviews * once / 1e15}
-    )
+    return _row("training", model, 1) | passes | {"petaflops": _TRAINING_PASSES * n_reviews * once / 1e15}
 
 
 def _row(work: str, model: Mapping[str, Any], n_jobs: int) -> dict[str, Any]:

@@ -306,14 +306,10 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.training",
-        inputs=lambda study: {"losses": [file for *_, file in study.losses]},
-        params=lambda study: {"arms": [[arm, seed] for arm, seed, _ in study.losses]},
-        when=lambda study: study.trained_models,
-    ),
-    Tables(
-        module="tables.arms",
-        reads=("summary", "training"),
-        params=lambda study: {"models": study.trained_models, "pairs": study.arms},
+        inputs=lambda study: {
+            "losses": [f"<results>/training/{model}/losses.parquet" for model in study.trained_models]
+        },
+        params=lambda study: {"models": study.trained_models},
         when=lambda study: study.trained_models,
     ),
     Tables(
@@ -390,17 +386,6 @@ _ENTRIES = (
         when=lambda study: study.consequences,
     ),
     Tables(
-        module="statistics.training_in_words",
-        rule="describe_training",
-        files=(
-            File("training.csv", "What was learnt, and what sets arms apart", "Training", caption="training_in_words"),
-        ),
-        reads=("training", "arms"),
-        params=lambda study: {"pairs": study.arms, "with_start": study.arms_and_their_start},
-        when=lambda study: study.trained_models,
-        words="training",
-    ),
-    Tables(
         module="statistics.sensitivity",
         rule="probe_metrics",
         files=(File("sensitivity.parquet"), File("sensitivity.csv")),
@@ -413,7 +398,7 @@ _ENTRIES = (
         files=(File("claims.csv", "Every claim and model", "Claims"),),
         reads=(
             *("contrasts", "depth", "interventions", "metrics", "similarity"),
-            *("components", "pooled", "consequences", "training"),
+            *("components", "pooled", "consequences"),
         ),
         params=lambda study: {
             **_resampling(study, "margin"),
@@ -421,7 +406,6 @@ _ENTRIES = (
             "claims": study.judged_claims,
             "models": sorted(study.models),
             "variants": sorted(study.variants),
-            "trained": study.trained_models,
         },
         memory_mb=_by_readings(4000),
         minutes=120,

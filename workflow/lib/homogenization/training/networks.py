@@ -88,8 +88,8 @@ def load_trainable(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             lora = LoraConfig(
-                r=options["lora"]["rank"],
-                lora_alpha=options["lora"]["alpha"],
+                r=options["lora"],
+                lora_alpha=2 * options["lora"],
                 target_modules="all-linear",
                 task_type="CAUSAL_LM",
             )

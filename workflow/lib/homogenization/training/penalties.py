@@ -5,17 +5,14 @@ States are those of the residual stream before the final norm, (reviews, tokens,
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from homogenization.metrics.differentiable import cosine_anisotropy, normalized_effective_rank
 from homogenization.models.blocks import batch_stream_captured
-from homogenization.run.errors import HomogenizationError
 
 _LEAST_TOKENS = 3  # with the first
-STEEPEST = "steepest"
 
 Metric = Callable[[Tensor], Tensor]
 
@@ -52,27 +49,3 @@ def states_captured(blocks: torch.nn.ModuleList, layers: Sequence[int]) -> Itera
 
     with batch_stream_captured(blocks, take):
         yield states
-
-
-def steepest_layers(cosines: Sequence[float]) -> list[int]:
-    """The layers around the largest growth of a metric that grow at least half as much, without a gap.
-
-    Args:
-        cosines: the metric at the layers from 0 on.
-
-    Raises:
-        HomogenizationError: the metric grows nowhere.
-    """
-    growth = [after - before for before, after in pairwise(cosines)]
-    top = max(range(len(growth)), key=growth.__getitem__)
-    if growth[top] <= 0:
-        raise HomogenizationError(
-            "penalty.layers: 'steepest' has no meaning here: before training, the mean cosine grows after no block of "
-            f"this model. Name layers from 1 to {len(growth)}."
-        )
-    first = last = top
-    while first > 0 and growth[first - 1] >= growth[top] / 2:
-        first -= 1
-    while last + 1 < len(growth) and growth[last + 1] >= growth[top] / 2:
-        last += 1
-    return list(range(first + 1, last + 2))
