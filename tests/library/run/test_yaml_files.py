@@ -16,6 +16,13 @@ def test_what_is_no_yaml_is_named(tmp_path, text):
         read_yaml(written(tmp_path, text))
 
 
+def test_json_is_read_as_json(tmp_path):
+    """To YAML, half of a surrogate pair is no character."""
+    path = tmp_path / "a.json"
+    path.write_text('{"labels": {"tiny": "\\ud83c\\udfac"}}')
+    assert read_yaml(path) == {"labels": {"tiny": "🎬"}}
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(HomogenizationError, match=r"none\.yaml: there is no such file"):
         read_yaml(tmp_path / "none.yaml")

@@ -1,5 +1,6 @@
 """YAML in files and on the command line."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,19 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(path: str | Path) -> Any:
-    """What a YAML file in UTF-8 holds.
+    """What a YAML file in UTF-8 holds, or a JSON file (.json).
 
     Raises:
-        HomogenizationError: it can't be read, or is no YAML.
+        HomogenizationError: it can't be read, or is no YAML or JSON.
     """
     try:
-        return yaml.load(Path(path).read_text("utf-8"), Loader=_LOADER)
+        text = Path(path).read_text("utf-8")
+        return json.loads(text) if Path(path).suffix == ".json" else yaml.load(text, Loader=_LOADER)
     except FileNotFoundError:
         raise HomogenizationError(
             f"{path}: there is no such file; relative paths start at the working directory, {Path.cwd()}"
         ) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise HomogenizationError(f"{path}: not readable as YAML ({' '.join(str(error).split())})") from error
 
 
