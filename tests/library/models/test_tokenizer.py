@@ -3,21 +3,17 @@
 import json
 
 import pytest
-import torch
-import transformers
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
-from transformers import AutoModel, AutoTokenizer, BertTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerFast
 
-from homogenization.models.loading import load_network
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import build_random_model, train_tokenizer
 from homogenization.run.errors import HomogenizationError
-from tiny_models import CONFIGS, network
 
 TEXTS = ["The Harbour isn't naïve: 1,234 films in 1997 -- and  “dull”\n\nones.", "Ça ne vaut rien 🎬 — no.", "HARBOUR"]
 SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "bos_token": "[BOS]", "eos_token": "[EOS]"}
@@ -171,30 +167,17 @@ def test_a_token_of_texts_without_a_row_is_refused_with_both_numbers(folder):
 
 
 def test_a_special_token_without_a_row_does_no_harm_until_a_text_has_it(folder):
-    """As Gemma 3's token for images. A pass that meets it says so."""
+    """As Gemma 3's token for images."""
     made = trained()
     made.add_special_tokens(["<image>"])
     made.save(str(folder / "tokenizer.json"))
     number = made.token_to_id("<image>")
     described(folder, "llama", n_rows=number)
-    tokenizer = load_tokenizer(folder)
-    config = transformers.LlamaConfig(**{**CONFIGS["llama"].to_dict(), "vocab_size": number})
-    network(config).save_pretrained(folder)
-    loaded = load_network(AutoModel, folder, "float32")
-    loaded(torch.tensor([tokenizer("a film")["input_ids"]]))
-    with pytest.raises(HomogenizationError, match=rf"the token {number} of a text has no row .* has {number}\."):
-        loaded(torch.tensor([tokenizer("a film <image>")["input_ids"]]))
+    load_tokenizer(folder)
     made.post_processor = TemplateProcessing(single="<image> $A", special_tokens=[("<image>", number)])
     made.save(str(folder / "tokenizer.json"))
     with pytest.raises(HomogenizationError, match="no vector for '<image>'"):
         load_tokenizer(folder)
-
-
-def test_a_position_without_a_row_is_told(tmp_path):
-    network(CONFIGS["gpt2"]).save_pretrained(tmp_path)
-    loaded = load_network(AutoModel, tmp_path, "float32")
-    with pytest.raises(HomogenizationError, match=r"the index wpe 512 of a text has no row .* has 512\. .*max_tokens"):
-        loaded(torch.ones(1, 513, dtype=torch.int64))
 
 
 def test_fast_tokenizers_of_this_project_stay_as_they_are(tmp_path):

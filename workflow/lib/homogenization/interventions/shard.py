@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -98,7 +99,9 @@ def job_of_shard(
     whole = Pack(model.with_head, name, read.review_ids, read.tokens.by_review, seed, steepest)
     check_conditions(conditions, whole)
     states = {**model.provenance, **identity}
+    files = [(file, (stat := Path(file).stat()).st_size, stat.st_mtime_ns) for file in inputs.get("weights", [])]
     dependencies = {"code": params.code, "texts": texts, "seed": seed, "states": states}
+    dependencies |= {"model": params.model, "files": files}
     cache_keys = {
         condition.key: cache_key(
             **dependencies,

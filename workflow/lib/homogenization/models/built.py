@@ -4,15 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from homogenization.names.files import ORIGIN_FILE
-
-BUILT_FILES = {  # files of a model that the workflow builds; the last lists the SHA-256 of the others
+BUILT_FILES = {
     "config": "config.json",
     "weights": "model.safetensors",
     "tokenizer": "tokenizer.json",
     "tokenizer_config": "tokenizer_config.json",
-    "origin": ORIGIN_FILE,
-    "digests": "weights.sha256",
 }
 
 
@@ -25,6 +21,7 @@ def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str 
             the place of the source.
         key: Key of the weights.
     """
-    if entry.get(key) and any(Path(file).name == ORIGIN_FILE for file in files):
-        return {**entry, key: {"built": str(Path(files[0]).parent)}}
-    return dict(entry)
+    weights = entry.get(key)
+    if not weights or not files or ("path" in weights and "gguf" not in weights):
+        return dict(entry)
+    return {**entry, key: {"built": str(Path(files[0]).parent)}}

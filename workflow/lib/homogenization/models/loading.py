@@ -1,12 +1,10 @@
 """Loading of configuration and network from a folder of safetensors, without code from that folder."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -17,8 +15,7 @@ from transformers import (
 
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
-from homogenization.models.folders import checked_folder, fields_of, weight_files
-from homogenization.models.loaded import check_loaded
+from homogenization.models.folders import checked_folder, fields_of
 from homogenization.run.errors import HomogenizationError, first_line
 
 
@@ -91,28 +88,23 @@ def load_network(
             the network may have fewer blocks than its files.
 
     Raises:
-        HomogenizationError: A file is damaged or does not hold all parameters as config.json describes them, with
-            numbers that are finite, and nothing else of the blocks; or they do not fit the device.
+        HomogenizationError: A file is damaged, or they do not hold all parameters as config.json describes them; or
+            the network does not fit the device.
     """
     config = options.pop("config", None)
-    whole = config is None
     checked_folder(folder, str(folder))
-    weight_files(folder)
     # on a GPU, cuDNN's attention makes a plan for each new length of a text, which takes longer than the pass
     torch.backends.cuda.enable_cudnn_sdp(False)
     try:
         network, loading = auto_class.from_pretrained(
             folder,
-            config=load_config(folder) if whole else config,
+            config=config or load_config(folder),
             dtype=torch_dtype(dtype),
             use_safetensors=True,
-            ignore_mismatched_sizes=True,  # they are told below, by their names
             trust_remote_code=False,
             output_loading_info=True,
             **options,
         )
-    except HomogenizationError:
-        raise
     except Exception as error:  # each architecture refuses fields of its configuration in its own way
         if ran_out_of_memory(error):
             raise HomogenizationError(
@@ -121,11 +113,6 @@ def load_network(
             ) from error
         if is_of_device(error):
             raise
-        damaged = _damaged_file(folder)
-        if damaged is not None:
-            raise HomogenizationError(
-                f"{damaged[0]}: damaged, not a whole safetensors file ({damaged[1]}). Delete it and fetch it again."
-            ) from error
         raise HomogenizationError(f"{folder}: the weights can't be loaded ({first_line(error)}).") from error
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith(not_needed))
     if missing:
@@ -133,43 +120,7 @@ def load_network(
             f"{folder}: the safetensors lack {len(missing)} tensors of {type(network).__name__}, such as {missing[0]}; "
             f"they would be random. {remedy}"
         )
-    for name, stored, expected in sorted(loading["mismatched_keys"]):
-        raise HomogenizationError(
-            f"{folder}: the tensor {name} has the shape {tuple(stored)} in the safetensors, and {tuple(expected)} by "
-            "config.json. Fetch both again, from one place."
-        )
-    check_loaded(network, loading["unexpected_keys"], folder, whole)
-    _refuse_absent_rows(network, folder)
     return network
-
-
-def _refuse_absent_rows(network: PreTrainedModel, folder: Path) -> None:
-    """Let each pass of `network`, which was loaded from `folder`, look up only rows that its embeddings have.
-
-    A pass that asks for another row raises HomogenizationError.
-    """
-    try:
-        words = network.get_input_embeddings()
-    except NotImplementedError:
-        words = None
-    for name, module in network.named_modules():
-        # a class of its own may take something else than rows (OPT's positions: the mask)
-        if module is words or type(module) is torch.nn.Embedding:
-            what = "the token" if module is words else f"the index {name}"
-            module.register_forward_pre_hook(partial(_refuse_row, f"{folder}: {what}"))
-
-
-def _refuse_row(what: str, module: torch.nn.Embedding, inputs: tuple) -> None:
-    rows = inputs[0] if inputs else None
-    if rows is None or rows.is_meta or rows.numel() == 0:
-        return
-    least, most = (int(row) for row in torch.aminmax(rows))
-    if least < 0 or most >= module.num_embeddings:
-        raise HomogenizationError(
-            f"{what} {most if least >= 0 else least} of a text has no row in the embedding, which has "
-            f"{module.num_embeddings}. Take the tokenizer that the model has learnt with, or lower max_tokens if it is "
-            "the index of a position."
-        )
 
 
 def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path) -> int:
@@ -228,14 +179,3 @@ def _refuse_rotation_by_length(config: Any, max_tokens: int) -> None:
                 f"max_tokens: {max_tokens} is more than {original}, beyond which the rotary positions of "
                 f"{config.model_type} depend on the longest text. Set max_tokens to at most {original}."
             )
-
-
-def _damaged_file(folder: Path) -> tuple[Path, str] | None:
-    """The first safetensors file in `folder` whose header or size is wrong, with the reason."""
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with safe_open(path, framework="pt") as tensors:
-                tensors.keys()
-        except (SafetensorError, OSError) as error:
-            return path, first_line(error)
-    return None

@@ -3,8 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, ClassVar
 
@@ -41,7 +40,6 @@ class Source(Option):
     """Where weights and tokenizer come from."""
 
     discriminator: ClassVar[str] = ""
-    remedy: ClassVar[str] = "Fetch it again, whole."  # for a file that differs from its digest
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -102,32 +100,22 @@ class Source(Option):
         """The folder of configuration and tokenizer, in a job; errors as in `resolve`."""
         return self.resolve().folder
 
-    def known_digests(self, folder: Path) -> dict[str, str] | None:
-        """SHA-256 by file name, where the source itself knows them; None where a list in `folder` may tell them."""
-        return None
-
-    def damaged(self, path: Path, reason: str) -> HomogenizationError:
-        """The error for a damaged file at `path`, which is moved aside if the next run makes or fetches it again."""
-        return HomogenizationError(f"{path}: damaged ({reason}). {self.remedy}")
-
 
 @dataclass(frozen=True)
 class ResolvedWeights:
-    """A local folder of weights, with their origin.
+    """A local folder of weights, and where they come from.
 
     Attributes:
         folder: Absolute path with config.json and at least one *.safetensors.
         description: One line that says where the weights come from.
         source: Their source.
         revision: Commit of the hub repository that was downloaded; None for other sources.
-        digests: SHA-256 of each *.safetensors by its name, once they are verified (`models.digests`).
     """
 
     folder: Path
     description: str
     source: Source
     revision: str | None = None
-    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 class MayHoldGguf(Source):
@@ -137,8 +125,7 @@ class MayHoldGguf(Source):
     gguf: GgufFile | None = Field(None, exclude_if=lambda value: value is None)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=lambda value: value is None)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
-number that is finite passes."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
 
     @model_validator(mode="after")
     def digest_of_a_file(self) -> "MayHoldGguf":
@@ -166,31 +153,27 @@ number that is finite passes."""
         """The GGUF file, if it lies in a local folder: the input of its conversion."""
         return []
 
-    def fetch_gguf(self, scratch: Path) -> tuple[Path, str, str]:
+    def fetch_gguf(self, scratch: Path) -> tuple[Path, str]:
         """Fetch the GGUF file and compare it with its digest, before anything reads it.
 
         Args:
             scratch: Empty folder that the caller deletes; the file may lie there.
 
         Returns:
-            The file; where it comes from, in words; its SHA-256.
+            The file, and where it comes from, in words.
 
         Raises:
             HomogenizationError: the file can't be had, or differs from its digest.
         """
-        from homogenization.run.regular_files import sha256_of
-
         path, described = self._gguf(scratch)
-        try:
-            found = sha256_of(path)
-        except OSError as error:
-            raise HomogenizationError(f"weights: {described} can't be read ({error.strerror}: {path}).") from error
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
         if self.sha256 is not None and found != self.sha256:
             raise HomogenizationError(
                 f"weights: {described} has the SHA-256 {found}, and should have {self.sha256}. It is another file, or "
                 "damaged: fetch it again, or correct sha256."
             )
-        return path, described, found
+        return path, described
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
         """The GGUF file, and where it comes from."""

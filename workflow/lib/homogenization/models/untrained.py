@@ -72,9 +72,7 @@ def build_random_model(
         eos_token=_EOS,
         model_max_length=getattr(config, "max_position_embeddings", None),
     )
-    without = ", without positions" if positions == "none" else ""
-    origin = f"random weights of the architecture {random['model_type']}{without}, seed {seed}"
-    save_model(network, fast, origin, folder)
+    save_model(network, fast, folder)
 
 
 def _network(config: PreTrainedConfig, head: bool) -> PreTrainedModel:

@@ -9,11 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from glob import escape
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared
 from homogenization.models.folders import checked_folder, refuse_adapter
 from homogenization.models.source import (
@@ -24,7 +23,6 @@ from homogenization.models.source import (
     Source,
     built_in,
 )
-from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.run.packages import package_folder
 from homogenization.run.sections import ExpandedPath, one_path, refused
@@ -137,23 +135,11 @@ class PathWeights(MayHoldGguf):
                 checked_folder(folder, self._described)
             except HomogenizationError as error:
                 raise ValueError(str(error)) from None
-        for name in self._all_files():
-            one_path(name)
         return self
 
     @property
     def _described(self) -> str:
         return f"the local folder {self.path}"
-
-    def _all_files(self) -> list[str]:
-        """Names of all files of the folder that a model can be loaded from, sorted."""
-        found = {
-            file.name
-            for pattern in (*HUB_FILES, *TOKENIZER_FILES)
-            for file in Path(self.path).glob(pattern)
-            if file.is_file()
-        }
-        return sorted(found - {ORIGIN_FILE, BUILT_FILES["digests"]})
 
     def files(self, results: str, model: str = "") -> list[str]:
         """The files of the folder that the model is loaded from, or those that its GGUF file is converted to."""
@@ -178,8 +164,6 @@ class PathWeights(MayHoldGguf):
 
 class PackageWeights(MayHoldGguf):
     """A folder inside an installed Python package."""
-
-    remedy: ClassVar[str] = "Install the package again."
 
     package: Annotated[str, AfterValidator(one_path)]
     """Installed Python package that carries the model's folder."""
@@ -275,18 +259,8 @@ class BuiltWeights(Source):
     built: str
 
     def resolve(self) -> ResolvedWeights:
-        """The folder, unchecked: `verified_digests` tells how to make missing files again."""
-        try:
-            description = (Path(self.built) / ORIGIN_FILE).read_text(encoding="utf-8").splitlines()[0]
-        except (OSError, UnicodeDecodeError, IndexError):  # gone or damaged
-            description = f"the local folder {self.built}"
-        return ResolvedWeights(Path(self.built).absolute(), description, self)
-
-    def damaged(self, path: Path, reason: str) -> HomogenizationError:
-        """The file is moved aside, so that it is made again."""
-        from homogenization.run.files import damage
-
-        return damage(path, reason)
+        """The folder."""
+        return ResolvedWeights(Path(self.built).absolute(), f"{self.built}, which the workflow has built", self)
 
 
 SOURCES: tuple[type[Source], ...] = (HubWeights, PathWeights, PackageWeights, WheelWeights, RandomWeights)

@@ -37,14 +37,14 @@ def provenance(extraction: pl.DataFrame, configuration: Mapping[str, Any]) -> di
         configuration: the merged configuration, as JSON has it.
 
     Returns:
-        `software`, its version and commit; `weights`, the digest of each model's; `configuration`, as YAML, and its
+        `software`, its version and commit; `weights`, where each model's come from; `configuration`, as YAML, and its
         `digest`, 16 hexadecimal digits whatever the order of its keys.
     """
-    digests = extraction.unique("model", maintain_order=True).select("model", "weights_digest")
+    weights = extraction.unique("model", maintain_order=True).select("model", "weights")
     canonical = json.dumps(configuration, sort_keys=True).encode()
     return {
         "software": _software(),
-        "weights": dict(digests.iter_rows()),
+        "weights": dict(weights.iter_rows()),
         "configuration": yaml.safe_dump(json.loads(canonical), allow_unicode=True),
         "digest": hashlib.blake2b(canonical, digest_size=8).hexdigest(),
     }

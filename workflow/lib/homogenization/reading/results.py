@@ -318,7 +318,7 @@ class Results:
 
     @cached_property
     def _read(self) -> pl.DataFrame:
-        """Model, variant and shard of what the study read, and the digests of weights."""
+        """Model, variant and shard of what the study read, and where weights come from."""
         return self.table("extraction")
 
     @cached_property

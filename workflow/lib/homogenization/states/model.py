@@ -12,10 +12,10 @@ from transformers import AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreT
 from homogenization.models.blocks import unsupported
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
-from homogenization.models.digests import verified_weights
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
 from homogenization.models.tokenizer import check_tokenizer, load_tokenizer
 from homogenization.models.tokens import opening_token_id
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import PackedModel, packed_model
 
@@ -38,7 +38,7 @@ class LanguageModel:
         max_tokens: most tokens of a text, at most the model's context.
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
         long_texts: what is done with a longer review (`homogenization.states.long_texts`).
-        provenance: weights, their revision and digests, architecture, dtype, bos, max_tokens and library versions.
+        provenance: weights, their revision, architecture, dtype, bos, max_tokens and library versions.
         head: the same network with its language-model head; None where it was not asked for, or for an encoder.
     """
 
@@ -57,7 +57,7 @@ class LanguageModel:
 
 
 def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> LanguageModel:
-    """Load the model of a configuration entry: only safetensors, each compared with its digest, and no code with them.
+    """Load the model of a configuration entry: only safetensors, and no code with them.
 
     Or take one that is in memory, as it is and where it is: its attention becomes the packed one, its mode `eval`.
 
@@ -100,12 +100,12 @@ def _from_files(
     entry: Mapping[str, Any], gpus: int, head: bool
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]:
     """Network, tokenizer, and where they come from with `max_tokens`; the weights are loaded when all else is right."""
-    weights = verified_weights(entry["weights"])
+    weights = resolve_weights(entry["weights"])
     places = placement(entry["device"], gpus)
     config = load_config(weights.folder)
     _refuse_two_streams(config)
     tokenizer = load_tokenizer(weights.folder, entry["bos"])
-    made = {"weights": weights.description, "revision": weights.revision, "weights_sha256": weights.digests}
+    made = {"weights": weights.description, "revision": weights.revision}
     made |= {"dtype": entry["dtype"], "max_tokens": checked_max_tokens(entry, config, tokenizer, weights.folder)}
     auto_class = AutoModelForCausalLM if head and is_causal(config) else AutoModel
     return _load_network(auto_class, weights.folder, entry["dtype"], places), tokenizer, made
@@ -124,7 +124,7 @@ def _in_memory(
         raise HomogenizationError(
             "bos: 'always', and the tokenizer names no BOS token. Set tokenizer.bos_token, or use default or never."
         )
-    made = {"weights": "in memory", "revision": None, "weights_sha256": {}}
+    made = {"weights": "in memory", "revision": None}
     made |= {"dtype": str(network.dtype).removeprefix("torch.")}
     made |= {"max_tokens": checked_max_tokens(entry, network.config, tokenizer, Path("memory"))}
     return network, tokenizer, made

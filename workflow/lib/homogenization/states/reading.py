@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from homogenization.models.digests import combined_digest
 from homogenization.run.progress import progress
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import Texts, windows
@@ -95,12 +94,10 @@ class Reading:
             `identity`, n_reviews and n_tokens (as read), n_cut and n_left_out (reviews that are cut or not read because
             they are too long), n_tokens_cut_off, max_tokens, seconds_total, seconds_forward (all passes), seconds_write
             (what follows), tokens_per_second (over the total), peak_memory_mb (of the process), peak_device_memory_mb
-            (of the CUDA device, or None), device, dtype of the model and weights_digest (one SHA-256 for all
-            files of weights; None without files).
+            (of the CUDA device, or None), device, dtype of the model and weights (where they come from).
         """
         ended = time.perf_counter()
         n_tokens, total = len(self.tokens.token_ids), ended - self._started
-        digests = self.model.provenance.get("weights_sha256")
         return {
             **self.identity,
             "n_reviews": len(self.review_ids),
@@ -117,5 +114,5 @@ class Reading:
             "peak_device_memory_mb": torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_initialized() else None,
             "device": str(self.model.packed.device),
             "dtype": self.model.provenance["dtype"],
-            "weights_digest": combined_digest(digests) if digests else None,
+            "weights": self.model.provenance.get("weights"),
         }

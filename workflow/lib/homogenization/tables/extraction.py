@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import polars as pl
 
 from homogenization.names.columns import columns
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import read_json
 from homogenization.run.job import announce
 
@@ -27,8 +26,7 @@ EXTRACTION_SCHEMA = {
     "peak_device_memory_mb": pl.Float64,  #: MiB, allocated on the GPU; null without one
     "device": pl.String,  #: that the model ran on
     "dtype": pl.String,  #: of the forward pass
-    #: SHA-256 over the files of weights; jobs of a model that disagree end the rule with an error
-    "weights_digest": pl.String,
+    "weights": pl.String,  #: where they come from
 }
 #: A row for each model and variant, from the same records: what was read of reviews longer than the model's context
 #: ([states](states.md#how-a-model-is-run)).
@@ -53,35 +51,15 @@ def tabulate(runs: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     Returns:
         The tables `extraction` (`EXTRACTION_SCHEMA`), in the order of the records, and `long_texts`
         (`LONG_TEXTS_SCHEMA`).
-
-    Raises:
-        HomogenizationError: one model's jobs read different weights.
     """
     records = [read_json(path) for path in runs]
     rows = [{name: record.get(name) for name in EXTRACTION_SCHEMA} for record in records]
     extraction = pl.DataFrame(rows, schema=EXTRACTION_SCHEMA)
-    _refuse_mixed_weights(extraction)
     counts = pl.col("n_reviews", "n_cut", "n_left_out", "n_tokens", "n_tokens_cut_off").sum()
     by_variant = extraction.group_by("model", "variant", maintain_order=True)
     long_texts = by_variant.agg(pl.col("max_tokens").first(), counts).select(*LONG_TEXTS_SCHEMA)
     _announce_cuts(long_texts)
     return extraction, long_texts
-
-
-def _refuse_mixed_weights(table: pl.DataFrame) -> None:
-    """Raise where the files of weights changed between two extractions of a model."""
-    for (model,), runs in table.group_by("model", maintain_order=True):
-        digests = runs.group_by("weights_digest", maintain_order=True).agg("variant", "shard").rows()
-        if len(digests) > 1:
-            read = "; ".join(
-                f"{', '.join(f'{variant}/{shard}' for variant, shard in zip(variants, shards, strict=True))} read "
-                f"{(digest or 'unknown')[:12]}"
-                for digest, variants, shards in digests
-            )
-            raise HomogenizationError(
-                f"models.{model}: its states come from different weights ({read}), so they can't be compared. Pin a "
-                f"revision or restore the files, and run again with --forcerun extract_states."
-            )
 
 
 def _announce_cuts(long_texts: pl.DataFrame) -> None:

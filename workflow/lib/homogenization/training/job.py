@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
 
 from homogenization.models.saving import save_model
 from homogenization.models.tokens import tokenize
@@ -51,22 +50,10 @@ def train_model(
     rows = train(trainable, options, texts, targets, batches)
     numbers = {"n_training": len(texts), "n_held_out": len(targets)}
     write_table(pl.DataFrame([row | numbers for row in rows], schema=LOSSES_SCHEMA), folder / "losses.parquet")
-    save_model(trainable.whole(), trainable.tokenizer, _origin(trainable, options, seed), folder)
+    save_model(trainable.whole(), trainable.tokenizer, folder)
 
 
 def _token_ids(trainable: Trainable, reviews: pl.DataFrame, bos: str, max_tokens: int) -> list[np.ndarray]:
     """Token ids of each review, cut behind `max_tokens`."""
     tokens = tokenize(trainable.tokenizer, reviews["review_id"].to_list(), reviews["text"].to_list(), bos)
     return [text[:max_tokens] for text in tokens.by_review]
-
-
-def _origin(trainable: Trainable, options: Mapping[str, Any], seed: int) -> str:
-    """Where the weights come from, in a line."""
-    parts = [f"{options['steps']} training steps of {options['batch_size']} reviews", f"seed {seed}"]
-    if options["penalty"]:
-        penalty = options["penalty"]
-        parts.append(f"penalty {penalty['strength']} on {penalty['metric']} of the layers {penalty['layers']}")
-    if options.get("lora"):
-        parts.append(f"updates of rank {options['lora']}")
-    parts.append(f"torch {torch.__version__}, {trainable.device.type}")
-    return f"{', '.join(parts)}; from {trainable.description}, weights SHA-256 {trainable.digest}"

@@ -10,10 +10,10 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 
 from homogenization.models.blocks import blocks_of
 from homogenization.models.devices import placement
-from homogenization.models.digests import combined_digest, verified_weights
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import position_embeddings
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 
 _WITHOUT_HEAD = "Training predicts the next token with the language-model head. Take files that hold it."
@@ -29,7 +29,6 @@ class Trainable:
         tokenizer: fast tokenizer.
         parameters: what is trained, by name.
         description: where the weights come from, in a line.
-        digest: SHA-256 of the weights.
     """
 
     network: torch.nn.Module
@@ -37,7 +36,6 @@ class Trainable:
     tokenizer: PreTrainedTokenizerBase
     parameters: dict[str, torch.nn.Parameter]
     description: str
-    digest: str
 
     @property
     def device(self) -> torch.device:
@@ -66,7 +64,7 @@ def load_trainable(
         HomogenizationError: the model reads texts in both directions, has no head, or reads no texts of
             `max_tokens`; or what `load_network` raises.
     """
-    resolved = verified_weights(weights)
+    resolved = resolve_weights(weights)
     folder = resolved.folder
     config = load_config(folder)
     if not is_causal(config):
@@ -95,4 +93,4 @@ def load_trainable(
             )
             network = get_peft_model(network, lora).eval()
     parameters = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
-    return Trainable(network, blocks, tokenizer, parameters, resolved.description, combined_digest(resolved.digests))
+    return Trainable(network, blocks, tokenizer, parameters, resolved.description)

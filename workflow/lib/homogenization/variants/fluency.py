@@ -13,9 +13,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 
 from homogenization.corpus.sentences import words
 from homogenization.models.devices import placement
-from homogenization.models.digests import verified_weights
 from homogenization.models.loading import context_of, load_config, load_network
 from homogenization.models.tokenizer import load_tokenizer
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.schemas import FLUENCY_SCHEMA
 
@@ -63,7 +63,7 @@ class Reader:
 
 
 def load_reader(entry: Mapping[str, Any], gpus: int = 1) -> Reader:
-    """Load the language model of the section `fluency`: only safetensors, each compared with its digest.
+    """Load the language model of the section `fluency`: only safetensors.
 
     Args:
         entry: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS, CPU).
@@ -73,7 +73,7 @@ def load_reader(entry: Mapping[str, Any], gpus: int = 1) -> Reader:
         HomogenizationError: Files are missing or damaged, the model has no head that predicts the next token, the
             device is absent or too small, or the context is unknown.
     """
-    weights = verified_weights(entry["weights"])
+    weights = resolve_weights(entry["weights"])
     folder = weights.folder
     config, tokenizer = load_config(folder), load_tokenizer(folder)
     network = load_network(AutoModelForCausalLM, folder, entry["dtype"], **placement(entry["device"], gpus)).eval()

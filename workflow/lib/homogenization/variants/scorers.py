@@ -76,9 +76,9 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     from sentence_transformers import SentenceTransformer
     from sklearn.metrics.pairwise import cosine_similarity
 
-    from homogenization.models.digests import verified_weights
+    from homogenization.models.weights import resolve_weights
 
-    resolved = verified_weights(weights)
+    resolved = resolve_weights(weights)
     try:
         encoder = SentenceTransformer(str(resolved.folder), device="cpu")
     except Exception as error:  # each of its modules fails in its own way

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.models.digests import verified_weights
+from homogenization.models.weights import resolve_weights
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.variants.schemas import SCORE_SCHEMA
@@ -72,7 +72,7 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
     from homogenization.models.loading import known_context, load_config, load_network
     from homogenization.models.tokenizer import load_tokenizer
 
-    resolved = verified_weights(encoder)
+    resolved = resolve_weights(encoder)
     folder = resolved.folder
     config = load_config(folder)
     n_blocks = getattr(config, "num_hidden_layers", None)

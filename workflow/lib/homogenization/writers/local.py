@@ -24,12 +24,10 @@ from transformers import (
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from homogenization.models.devices import placement, ran_out_of_memory
-from homogenization.models.digests import verified_weights
 from homogenization.models.loading import context_of, load_config, load_network
 from homogenization.models.source import ResolvedWeights
 from homogenization.models.tokenizer import load_tokenizer
-from homogenization.models.weights import HUB_FILES
-from homogenization.names.files import ORIGIN_FILE
+from homogenization.models.weights import HUB_FILES, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.requests import Completion, Failure, Request, generation, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
@@ -62,7 +60,7 @@ class LocalWriter:
         """Commit of the hub or digests of the files, and dtype. No weights are loaded; a given commit needs no fetch.
 
         Raises:
-            HomogenizationError: the weights are not found, or a file differs from its digest.
+            HomogenizationError: the weights are not found.
         """
         hub, revision = self._weights.get("hub"), self._weights.get("revision")
         if hub is not None and not _COMMIT.fullmatch(revision or ""):
@@ -71,17 +69,15 @@ class LocalWriter:
             return {"hub": hub, "revision": revision, "dtype": self._entry["dtype"]}
         # the chat template, for example, changes the prompt
         files = {path for pattern in HUB_FILES for path in self._resolved.folder.glob(pattern) if path.is_file()}
-        small = sorted(path for path in files if path.suffix != ".safetensors" and path.name != ORIGIN_FILE)
-        digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in small}
-        return {"files": {**self._resolved.digests, **digests}, "dtype": self._entry["dtype"]}
+        digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(files)}
+        return {"files": digests, "dtype": self._entry["dtype"]}
 
     @cached_property
     def _resolved(self) -> ResolvedWeights:
-        return verified_weights(self._weights)
+        return resolve_weights(self._weights)
 
     @cached_property
     def _model(self) -> "_ChatModel":
-        logger.info("%d weight files of %s are whole", len(self._resolved.digests), self._resolved.description)
         return _load_chat_model(self._resolved, self._entry)
 
     def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
