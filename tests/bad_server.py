@@ -115,7 +115,6 @@ class BadServer:
 # a fault of the answer's content is a chat completion all the same: asked twice, it would be the same again
 CONTENT_FAULTS = {
     "malformed": 'Sure! Here it is: {"review": "fine"}',
-    "fenced": '```json\n{"review": "fine"}\n```',
     "wrong_key": '{"text": "fine"}',
     "no_words": '{"review": " ... "}',
     "empty": "",
@@ -149,14 +148,8 @@ def _handler(server: BadServer) -> type[BaseHTTPRequestHandler]:
                 elif is_answered:
                     content = server.write(user_message(body), server.candidate(body))
                     self.send(200, _completion(content, "length" if fault == "length" else "stop"))
-                elif fault == "key":  # in each part that is read
-                    said = self.headers["Authorization"]
-                    answer = json.loads(_completion(f"I was asked with {said}.", said))
-                    self.send(200, json.dumps(answer | {"usage": {said: [said]}}).replace("-", "\\u002d").encode())
                 elif fault == "redirect":
                     self.send(307, b"", {"Location": server.moved_to})
-                elif fault == "odd_header":  # no client reads it, and an error shows it
-                    self.send(200, b"", {"X Asked With": self.headers["Authorization"]})
                 elif fault in STATUS_FAULTS:
                     self.refuse(int(fault[:3]), STATUS_FAULTS[fault])
                 elif fault == "cut":

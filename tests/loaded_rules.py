@@ -30,15 +30,8 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     "keyphrases": {"scorer": "llm", "writer": "served", "prompt": "config/prompts/keyphrases.yaml"},
     "variants": SMALL["variants"]
     | {
-        "scattered": {"rewriter": "rules", "position": "scattered"},
+        "inward": {"rewriter": "rules", "position": "inward", "like": "front"},
         "paraphrase": {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"},
-        "front-lm": {
-            "rewriter": "llm",
-            "unit": "sentence",
-            "writer": "local",
-            "prompt": "config/prompts/sentence-front.yaml",
-            "position": "front",
-        },
     },
     "fluency": {"weights": WHEEL, "device": "cpu"},
     "audit": {"ratings": [str(ROOT / "tests/ratings.csv")]},
@@ -111,8 +104,7 @@ def named_modules(rule: Rule) -> list[str]:
         return [f"measures.{name}" for name, _ in rule.output.items() if name not in ("run", "sample")]
     module = value_of(rule.params.get("module"))
     statistics = {claim["statistic"] for claim in rule.params.get("claims", ())}
-    units = [f"variants.by_{unit}"] if (unit := value_of(rule.params.get("unit"))) else []
-    return [] if module is None else [module, *units, *sorted(f"claims.statistics.{name}" for name in statistics)]
+    return [] if module is None else [module, *sorted(f"claims.statistics.{name}" for name in statistics)]
 
 
 def value_of(param: object) -> object:

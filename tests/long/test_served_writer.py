@@ -1,8 +1,6 @@
 """Reviews rewritten by a real server (`transformers serve`) and by the same model in the job, up to Snakemake runs."""
 
-import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -17,13 +15,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from conftest import ROOT
-from homogenization.variants.by_review import REVIEW_SCHEMA
-from homogenization.writers.endpoint import OpenAIWriter
+from homogenization.writers.endpoint import EndpointWriter
 from homogenization.writers.local import LocalWriter
 from homogenization.writers.requests import Request, Writer
 from tiny_chat import REVIEWS, build_chat_model
-from tiny_gguf import write_gguf
 
 LONGEST_START_SECONDS = 600
 SAMPLING = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 32}
@@ -96,7 +91,7 @@ def served(server: Server, **changes) -> dict:
 def asking(server: Server, **changes) -> Writer:
     defaults = {"revision": None, "api_key_variable": "NO_SUCH_KEY", "structured_output": "json_schema"}
     means = {"connections": 4, "timeout_seconds": 60, "max_retries": 2}
-    return OpenAIWriter(defaults | served(server, **changes) | means, seed=0)
+    return EndpointWriter(defaults | served(server, **changes) | means, seed=0)
 
 
 def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, chat):
@@ -104,7 +99,7 @@ def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, 
         Request("a", [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}], {}, 0)
         for text in ("Dull.", "A film that I will not forget!", "Never again, and never without my umbrella. " * 5)
     ]
-    greedy = {"temperature": 0.0, "structured_output": "none"}
+    greedy = {"temperature": 0.0}
     local = LocalWriter(
         {
             "backend": "transformers",
@@ -117,7 +112,8 @@ def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, 
         },
         seed=0,
     )
-    there, here = (dict(writer.complete(requests)) for writer in (asking(server, **greedy), local))
+    free = asking(server, structured_output="none", **greedy)
+    there, here = (dict(writer.complete(requests)) for writer in (free, local))
     for number in range(len(requests)):
         assert here[number].text == there[number].text
         assert here[number].finish_reason == there[number].finish_reason
@@ -169,29 +165,3 @@ def test_a_workflow_run_asks_the_server_once(server, project):
         assert not path.is_file() or key.encode() not in path.read_bytes(), path
     for path in (results / "requests").rglob("*.json"):
         assert server.address not in path.read_text()
-
-
-def test_the_documented_command_serves_a_gguf_file_by_llama_cpp(tmp_path):
-    port, log = free_port(), tmp_path / "log"
-    script = re.search(r"^python - .*<<'END'\n(.*?)^END$", (ROOT / "docs/writers.md").read_text(), re.M | re.S)[1]
-    command = [sys.executable, "-c", script.replace("8080", str(port)), write_gguf(tmp_path / "tiny.gguf", "Q8_0")]
-    with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
-    try:
-        wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
-        writer = asking(Server(f"http://127.0.0.1:{port}/v1", "qwen", log), regex_dialect="llguidance")
-        messages = [{"role": "user", "content": "Dull."}]
-        forms = [(REVIEW_SCHEMA, None), (None, r"The (plot|acting), [a-z ]{3,12}\.")]
-        requests = [Request("a", messages, form[0], number, form[1]) for number in range(6) for form in forms]
-        first, again = dict(writer.complete(requests)), dict(writer.complete(requests[::-1]))
-    finally:
-        process.kill()
-        process.wait()
-    # each answer depends on its request alone, and each that has ended has its form
-    assert {len(requests) - 1 - number: answer.text for number, answer in again.items()} == {
-        number: answer.text for number, answer in first.items()
-    }
-    ended = [(requests[number], answer.text) for number, answer in first.items() if answer.finish_reason == "stop"]
-    assert sum(request.regex is not None for request, _ in ended) == 6
-    for request, text in ended:
-        assert re.fullmatch(request.regex, text) if request.regex else list(json.loads(text)) == ["review"]

@@ -88,11 +88,11 @@ SYSTEM = "Rewrite the sentence so that it starts with another part. Keep every f
 def test_in_the_job_it_writes_the_same_alone_and_in_batches(folder, temperature):
     requests = [
         Request(
-            "a", [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}], None, 0, r"[A-Z][^\n]+\."
+            "a", [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}], {}, 0
         )
         for text in SENTENCES
     ]
-    sampling = {"temperature": temperature, "top_p": 0.95, "max_new_tokens": 32, "structured_output": "json_schema"}
+    sampling = {"temperature": temperature, "top_p": 0.95, "max_new_tokens": 32}
     entry = {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "batch_size": 4, **sampling}
     made = LocalWriter(entry, 0)
     together = dict(made.complete(requests))

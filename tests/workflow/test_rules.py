@@ -118,7 +118,7 @@ def test_a_module_that_makes_tables_names_their_schemas_and_one_bears_the_name_o
 def test_cached_rules_name_their_wildcards_in_params():
     """The key of the between-workflow cache holds parameters, not wildcards."""
     cached = {name for name, rule in RULES.items() if rule.ruleinfo.cache}
-    writers = {"extract_keyphrases_with_llm", "rewrite_with_llm", "rewrite_sentences_with_llm"}
+    writers = {"extract_keyphrases_with_llm", "rewrite_with_llm"}
     assert cached == {"download_corpus", "convert_gguf", "train_model", "extract_states", *writers}
     assert {"entry", "options", "seed"} < {*RULES["train_model"].params.keys()}  # of which the model is made
     for name in cached - {"train_model"}:
@@ -165,7 +165,6 @@ def test_jobs_depend_on_the_files_of_each_model_that_lies_in_a_local_folder(proj
         (own / name).write_text("{}")
     weights = {"path": "own"}
     project.config["similarity"] |= {"encoder": weights}
-    project.config["keyphrases"] = {"scorer": "keybert", "keybert": weights}
     project.config["fluency"] = {"weights": weights, "device": "cpu"}
     project.config["writers"] = {"local": {"backend": "transformers", "weights": weights, "device": "cpu"}}
     prompt = {"writer": "local", "prompt": "config/prompts/paraphrase.yaml"}

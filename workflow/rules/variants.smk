@@ -1,7 +1,6 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device")
 ENCODER_FILES = as_they_lie(STUDY.similarity.encoder.files(STUDY.results))
-KEYBERT = STUDY.keyphrases.keybert if STUDY.keyphrases.scorer == "keybert" else None
 READER = STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency else None
 READER_FILES = as_they_lie(STUDY.fluency.weights.files(STUDY.results)) if STUDY.fluency else []
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
@@ -89,7 +88,6 @@ else:
             shard="<results>/corpus/{shard}.parquet",
             parse="<results>/parses/{shard}.parquet",
             frequencies="<results>/keyphrases/document_frequencies.parquet",
-            keybert=as_they_lie(KEYBERT.files(STUDY.results)) if KEYBERT else [],
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -97,11 +95,9 @@ else:
         conda:
             "../../envs/homogenization.yaml"
         params:
-            code=code("extract_keyphrases", "corpus", "models", "variants"),
-            scorer=STUDY.keyphrases.scorer,
+            code=code("extract_keyphrases", "corpus", "variants"),
             max_phrases=STUDY.keyphrases.max_phrases,
             ngram_range=list(STUDY.keyphrases.ngram_range),
-            keybert=STUDY.keyphrases.keybert.params() if STUDY.keyphrases.scorer == "keybert" else None,
         script:
             "../scripts/extract_keyphrases.py"
 
@@ -123,18 +119,13 @@ rule rewrite_reviews:
     params:
         code=code("rewrite_reviews", "corpus", "variants"),
         chosen=lambda wildcards: STUDY.variants[wildcards.variant].params(),
-        gate=lambda wildcards: STUDY.gate(wildcards.variant),
-        seed=STUDY.seed,
     script:
         "../scripts/rewrite_reviews.py"
 
 
-WRITTEN_WHOLE = [name for name in STUDY.written if name not in STUDY.written_by_sentence]
-# the job that writes a whole text measures its similarity where this decides; another job scores the texts of the others
-JUDGED = WRITTEN_WHOLE if STUDY.rewriting.min_f1 is not None else []
+# the job that writes a text measures its similarity where this decides; another job scores the texts of the others
+JUDGED = STUDY.written if STUDY.rewriting.min_f1 is not None else []
 SCORED = [name for name in STUDY.written if name not in JUDGED]
-# of a sentence, the best candidate is taken, by similarity
-RANKED = STUDY.written_by_sentence
 
 if STUDY.written:
 
@@ -152,53 +143,28 @@ if STUDY.written:
         log:
             "<logs>/variants/{variant}/{shard}.log",
         wildcard_constraints:
-            variant=any_of(WRITTEN_WHOLE),
+            variant=any_of(STUDY.written),
         cache: "omit-software"
         conda:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: writer_of(wildcards).threads
         resources:
             **WRITING,
-            # the encoder of `similarity` judges and ranks candidates too
-            gpu=lambda wildcards: max(
-                ask.gpus(writer_of(wildcards)),
-                ask.gpus(STUDY.similarity) if wildcards.variant in [*JUDGED, *RANKED] else 0,
-            ),
+            # the encoder of `similarity` judges candidates too
+            gpu=lambda wildcards: max(ask.gpus(writer_of(wildcards)), ask.gpus(STUDY.similarity) if JUDGED else 0),
         params:
             code=code("rewrite_with_llm", "corpus", "models", "variants", "writers"),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
             module=lambda wildcards: writer_of(wildcards).module,
-            unit=lambda wildcards: STUDY.variants[wildcards.variant].unit,
             writer=lambda wildcards: writer_of(wildcards).params(),
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
-            filters=lambda wildcards: STUDY.rewriting.params(*STUDY.variants[wildcards.variant].limits),
-            protocol=lambda wildcards: STUDY.variants[wildcards.variant].protocol,
-            gate=lambda wildcards: STUDY.gate(wildcards.variant),
-            encoder=lambda wildcards: ENCODER if wildcards.variant in [*JUDGED, *RANKED] else None,
+            filters=STUDY.rewriting.params(),
+            encoder=ENCODER if JUDGED else None,
             seed=STUDY.seed,
         script:
             "../scripts/rewrite_with_llm.py"
-
-
-if RANKED:
-
-    # the parse tells which phrase moves, and how
-    use rule rewrite_with_llm as rewrite_sentences_with_llm with:
-        input:
-            shard="<results>/corpus/{shard}.parquet",
-            keyphrases="<results>/keyphrases/{shard}.parquet",
-            parse="<results>/parses/{shard}.parquet",
-            weights=lambda wildcards: as_they_lie(writer_of(wildcards).files(STUDY.results)),
-            encoder=ENCODER_FILES,
-        output:
-            sentences="<results>/variants/{variant}/{shard}.sentences.parquet",
-            candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
-            variant="<results>/variants/{variant}/{shard}.parquet",
-        wildcard_constraints:
-            variant=any_of(RANKED),
-        cache: "omit-software"
 
 
 rule score_similarity:
@@ -280,21 +246,19 @@ if STUDY.fluency and STUDY.written:
 
 
 rule write_audit_sheet:
-    """Draws changed sentences of all variants for a blind reading: a table to fill in, and a page to press."""
+    """Draws changed sentences of all variants for a blind reading: a table to fill in."""
     input:
         variants=expand(
             "<results>/variants/{variant}/{shard}.parquet", variant=STUDY.audited_variants, shard=STUDY.shards
         ),
     output:
         sheet="<results>/audit/sheet.csv",
-        page="<results>/audit/sheet.html",
     log:
         "<logs>/audit/write_audit_sheet.log",
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("write_audit_sheet", "corpus", "variants", "figures", "report"),
-        template=template("pages/audit.jinja"),
+        code=code("write_audit_sheet", "corpus", "variants"),
         n_passages=STUDY.audit.passages,
         seed=STUDY.seed,
     script:

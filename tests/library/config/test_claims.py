@@ -169,7 +169,6 @@ VARIANTS = {
     "end": {"rewriter": "rules", "position": "end"},
     "inward": {"rewriter": "rules", "position": "inward", "like": "front"},
     "others": {"rewriter": "rules", "position": "front", "phrases": "other"},
-    "scattered": {"rewriter": "rules", "position": "scattered"},
 }
 
 
@@ -178,8 +177,6 @@ VARIANTS = {
     [
         ("front", "edge", "inward"),
         ("front", "key", "others"),
-        ("front", "rewriting", "scattered"),
-        ("end", "rewriting", "scattered"),
         ("end", "edge", "edge control"),  # none: it is not tested
         ("original", "key", "key control"),
     ],

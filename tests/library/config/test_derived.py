@@ -9,7 +9,7 @@ from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, d
 
 PARAPHRASE = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/paraphrase.yaml"}
 VARIANTS = {
-    "scattered": {"rewriter": "rules", "position": "scattered"},
+    "end": {"rewriter": "rules", "position": "end"},
     "original": {"rewriter": "none"},
     "paraphrase": PARAPHRASE,
     "front": {"rewriter": "rules", "position": "front"},
@@ -29,7 +29,7 @@ def test_shards_hold_all_reviews_once(n_reviews, shard_size, ranks):
 
 def test_variants_are_told_apart_by_who_writes_them():
     study = study_of(variants=VARIANTS)
-    assert study.rewritten == ["scattered", "paraphrase", "front"]
+    assert study.rewritten == ["end", "paraphrase", "front"]
     assert study.written == ["paraphrase"]
 
 
@@ -37,7 +37,7 @@ def test_jobs_are_sorted_whatever_the_order_of_the_configuration():
     study = study_of(variants=VARIANTS, models=MODELS)
     assert study.jobs == sorted(study.jobs)
     assert len(study.jobs) == len(set(study.jobs)) == 2 * 4 * 2
-    assert study.jobs[0] == ("a", "front", "000")
+    assert study.jobs[0] == ("a", "end", "000")
     assert study_of(variants=dict(reversed(VARIANTS.items())), models=MODELS).jobs == study.jobs
 
 
@@ -80,12 +80,10 @@ def by_rule(position, **further):
 CONTROLLED = {
     "original": {"rewriter": "none"},
     "front": by_rule("front"),
-    "scattered": by_rule("scattered"),
     "front-inward": by_rule("inward", like="front"),
     "end-inward": by_rule("inward", like="end"),
     "front-other": by_rule("front", phrases="other"),
     "inward-other": by_rule("inward", like="front", phrases="other"),  # differs in two respects
-    "scattered-other": by_rule("scattered", phrases="other"),
     "end": by_rule("end"),
     "paraphrase": PARAPHRASE,
     "paraphrase-2": PARAPHRASE | {"prompt": "config/prompts/front.yaml"},  # the role is taken
@@ -98,8 +96,8 @@ WRITERS = {"served": ENDPOINT, "second": ENDPOINT | {"model": "n"}}
 def test_a_control_differs_from_its_variant_in_one_respect():
     study = study_of(variants=CONTROLLED, writers=WRITERS)
     assert study.controls == {
-        "front": {"edge": "front-inward", "key": "front-other", "rewriting": "scattered"},
-        "end": {"edge": "end-inward", "rewriting": "scattered"},
+        "front": {"edge": "front-inward", "key": "front-other"},
+        "end": {"edge": "end-inward"},
         "front-lm": {"rewriting": "paraphrase"},
     }
     assert study_of(variants={name: CONTROLLED[name] for name in ("original", "front")}).controls == {}
@@ -109,65 +107,21 @@ def test_constructions_at_both_sides_are_each_others_control():
     def moved(position, **further):
         return {"rewriter": "constructions", "position": position, **further}
 
-    inner = {"places": ["front", "inward", "end"], "phrases": "key"}
     variants = {
         "original": {"rewriter": "none"},
         "front": moved("front"),
         "end": moved("end"),
-        "adverbs": moved("end", constructions=["adverb"]),  # other sentences
-        "front-key": moved("front", **inner),
-        "inward-key": moved("inward", **inner),
-        "end-key": moved("end", **inner),
-        "front-other": moved("front", **(inner | {"phrases": "other"})),
+        "clauses": moved("end", constructions=["clause"]),  # other sentences
+        "front-key": moved("front", phrases="key"),
+        "end-key": moved("end", phrases="key"),
+        "front-other": moved("front", phrases="other"),
         "rule": by_rule("end"),
     }
     study = study_of(variants=variants)
     assert study.controls == {
         "front": {"side": "end"},
-        "front-key": {"edge": "inward-key", "key": "front-other", "side": "end-key"},
-        "end-key": {"edge": "inward-key"},
+        "front-key": {"key": "front-other", "side": "end-key"},
     }
-
-
-def test_controls_of_sentences_are_of_the_same_unit_and_writer():
-    sentence = {"rewriter": "llm", "unit": "sentence", "writer": "served"}
-    prompt = {name: f"config/prompts/sentence-{name}.yaml" for name in ("front", "inward", "paraphrase")}
-    variants = {
-        "original": {"rewriter": "none"},
-        "front-lm": sentence | {"position": "front", "prompt": prompt["front"]},
-        "inward-lm": sentence | {"position": "inward", "prompt": prompt["inward"]},
-        "whole": PARAPHRASE,
-        "whole-front": PARAPHRASE | {"position": "front"},
-        "paraphrase": sentence | {"prompt": prompt["paraphrase"]},
-    }
-    writers = {"served": WRITERS["served"] | {"regex_dialect": "vllm"}}
-    study = study_of(variants=variants, writers=writers)
-    assert study.controls == {
-        "front-lm": {"edge": "inward-lm", "rewriting": "paraphrase"},
-        "whole-front": {"rewriting": "whole"},
-    }
-    assert study.contrasted[-3:] == [("front-lm", "inward-lm"), ("front-lm", "paraphrase"), ("whole-front", "whole")]
-    assert study.written_by_sentence == ["front-lm", "inward-lm", "paraphrase"]
-
-
-def test_a_writer_that_names_constructions_needs_no_grammar_and_always_passes_the_gate():
-    named = {"rewriter": "llm", "unit": "sentence", "writer": "served", "protocol": "json"}
-    named |= {"prompt": "config/prompts/sentence-constructions.yaml"}
-    variants = {
-        "original": {"rewriter": "none"},
-        "front": by_rule("front"),
-        "front-json": named | {"position": "front"},
-        "paraphrase-json": named,
-        "front-natural": {"rewriter": "constructions", "position": "front"},
-        "whole": PARAPHRASE,
-    }
-    study = study_of(variants=variants, writers=WRITERS)
-    assert study.controls["front-json"] == {"rewriting": "paraphrase-json"}
-    gated = [name for name in variants if study.gate(name)]
-    assert gated == ["front-json", "paraphrase-json"]
-    assert study.gate("front-json") == study.parser.params()
-    study = study_of(variants=variants, writers=WRITERS, rewriting={"gate": True})
-    assert [name for name in variants if study.gate(name)] == [*gated, "front-natural"]
 
 
 def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
@@ -176,9 +130,7 @@ def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
         *((name, "original") for name in rewritten),
         ("front", "front-inward"),
         ("front", "front-other"),
-        ("front", "scattered"),
         ("end", "end-inward"),
-        ("end", "scattered"),
         ("front-lm", "paraphrase"),
     ]
     pairs = [["original", "front"]]
@@ -221,11 +173,11 @@ def test_params_are_plain_sorted_and_those_that_are_named():
     assert study.states.params("layers", "dtype") == {"dtype": "auto", "layers": [0, -1]}
     assert list(study.states.params()) == sorted(study.states.params())
     written = study_of(variants=VARIANTS).variants["paraphrase"]
-    assert written.params() == {"position": None, "unit": "review", "protocol": "grammar"} | PARAPHRASE
+    assert written.params() == {"position": None} | PARAPHRASE
 
 
 def test_examples_are_chosen_by_a_contrast_of_a_shown_variant_with_controls_at_the_front_if_there_is_one():
-    variants = {"aside": {"rewriter": "rules", "position": "scattered"}, **SMALL["variants"]}
+    variants = {"aside": {"rewriter": "constructions", "position": "end"}, **SMALL["variants"]}
     variants |= {"inward": {"rewriter": "rules", "position": "inward", "like": "front"}}
     for order in (list(variants), list(reversed(variants))):
         study = study_of(variants={name: variants[name] for name in order})

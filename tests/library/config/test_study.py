@@ -55,11 +55,6 @@ def test_too_few_reviews_for_any_comparison_are_no_mistake_but_named():
     assert study_of(few | {"contrasts.pairs": []}).warnings == []
 
 
-def test_rates_of_earlier_versions_are_passed_over_with_a_line_that_names_what_takes_their_place():
-    (warning,) = study_of(hardware={"gpu_tflops": 50, "cores": 16}).warnings
-    assert "--config pilot=24" in warning
-
-
 def test_works_of_a_model_are_its_jobs_over_a_variant_and_shard():
     study = study_of({})
     works = study.works_of("tiny")
@@ -103,8 +98,8 @@ def test_labels_are_balanced_where_a_local_file_has_them(tmp_path, columns, labe
 def test_what_changes_no_result_is_told_apart():
     raw = {**SMALL, "writers": {"served": {"backend": "openai", "model": "m"}, "local": LOCAL}}
     tracked = {name: set(writer.params()) for name, writer in load_study(raw).writers.items()}
-    answers = {"backend", "structured_output", "temperature", "top_p", "max_new_tokens"}
-    assert tracked["served"] == answers | {"model", "revision", "base_url", "api_key_variable"}
+    answers = {"backend", "temperature", "top_p", "max_new_tokens"}
+    assert tracked["served"] == answers | {"model", "revision", "base_url", "api_key_variable", "structured_output"}
     assert tracked["local"] == answers | {"weights", "dtype", "device", "batch_size"}
     model = load_study(raw).models["tiny"]
     assert set(type(model).model_fields) - set(model.params()) == {"gpus", "billions"}

@@ -189,7 +189,7 @@ def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
 
 
 def test_a_writer_is_the_same_wherever_its_file_came_from(whole, converted, tmp_path):
-    entry = {"dtype": "float32", "temperature": 0, "top_p": 1, "max_new_tokens": 9, "structured_output": "none"}
+    entry = {"dtype": "float32", "temperature": 0, "top_p": 1, "max_new_tokens": 9}
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/model.gguf").write_bytes(whole.read_bytes())
     convert_gguf(local(tmp_path / "elsewhere/model.gguf"), tmp_path / "again")

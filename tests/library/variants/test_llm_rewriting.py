@@ -2,11 +2,9 @@
 
 import json
 import logging
-import math
 import os
 import re
 from collections import Counter
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -15,10 +13,8 @@ from polars.testing import assert_frame_equal
 from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.parquet import read_table, table_metadata
 from homogenization.variants.keyphrases import candidates
-from homogenization.variants.llm_rewriting import Candidate, _measured
-from homogenization.variants.refusals import CANDIDATE_SCHEMA
 from homogenization.variants.rules import move_by_rules
-from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
+from homogenization.variants.schemas import CANDIDATE_SCHEMA, KEYPHRASE_SCHEMA, VARIANT_SCHEMA
 from homogenization.variants.similarity import load_encoder, score_against_originals
 from script import ScriptError, written_by_llm
 from unparsed import unparsed
@@ -62,7 +58,7 @@ def run(folder, server, params=None, keyphrases=None, **resources):
         for place in phrases_of(text)
     ]
     phrases = pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row") if keyphrases is None else keyphrases
-    usual = {"module": "writers.endpoint", "unit": "review", "writer": {**ENTRY, "base_url": "$TEST_SERVER"}}
+    usual = {"module": "writers.endpoint", "writer": {**ENTRY, "base_url": "$TEST_SERVER"}}
     usual |= {"prompt": PROMPT, "filters": LIMITS, "encoder": None}
     tables = {"shard": shard, "keyphrases": phrases}
     made = written_by_llm(folder, tables, usual | (params or {}), **({"max_retries": 1} | resources))
@@ -86,8 +82,7 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["f1"].null_count() == 6
     assert len(server.received) == 6
-    described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front"}
-    described |= {"unit": "review", "seed": 0, "protocol": "grammar", "gate": None}
+    described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front", "seed": 0}
     for name in ("000", "000.candidates"):
         metadata = table_metadata(tmp_path / "variants" / "v" / f"{name}.parquet")
         assert metadata.pop("made_by")["rule"] == "rewrite_with_llm"
@@ -106,7 +101,7 @@ def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_
             offered = move_by_rules(unparsed(text), phrases_of(text), "end")[0]
         return json.dumps({"review": offered})
 
-    faults = {"number2": ["length", "no_words"], "number3": ["malformed", "null"], "number4": ["fenced"]}
+    faults = {"number2": ["length", "no_words"], "number3": ["malformed", "null"], "number4": ["wrong_key"]}
     with BadServer(with_variety, faults) as server:
         variant, judged = run(tmp_path, server)
     reasons = judged.group_by("review_id", maintain_order=True).agg("candidate", "reason")
@@ -136,7 +131,7 @@ def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alon
             run(tmp_path, server, max_retries=0)
         assert "2 of 6 reviews got no answer" in str(caught.value)
         assert "- review-1: 127.0.0.1" in str(caught.value)
-        assert "- review-4: the connection to" in str(caught.value)
+        assert "- review-4: 127.0.0.1" in str(caught.value)
         assert not (tmp_path / "variants").exists()
         before = len(server.received)
         assert before == 7  # the others went on, to their second candidates
@@ -148,9 +143,9 @@ def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alon
     assert max(Counter(json.dumps(body) for body in server.answered).values()) == 1
 
 
-def test_the_key_is_nowhere(tmp_path, caplog, capfd):
+def test_the_key_is_nowhere(tmp_path, caplog):
     """The server repeats the key in what it refuses."""
-    with caplog.at_level(logging.DEBUG), BadServer(write, {"number1": ["500", "..."], "number2": ["429"]}) as server:
+    with caplog.at_level(logging.DEBUG), BadServer(write, {"number1": ["500", "..."]}) as server:
         with pytest.raises(ScriptError) as caught:
             run(tmp_path, server)
         server.faults = {"number1": ["401", "..."]}
@@ -162,12 +157,7 @@ def test_the_key_is_nowhere(tmp_path, caplog, capfd):
     for error in (caught, refused):  # all that is left in the log
         assert KEY not in str(error.value)
         assert "[key]" in str(error.value)
-    printed = capfd.readouterr()
-    for text in (caplog.text, printed.out, printed.err):
-        assert KEY not in text
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) == 4 + 6 + 1
-    for path in files:
+    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
         assert KEY.encode() not in path.read_bytes()
         assert server.base_url.encode() not in path.read_bytes()
 
@@ -195,18 +185,6 @@ def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["distance"].null_count() == 6
     assert user_message(server.received[0]).startswith("Phrases:\n\n---\n")
-
-
-@pytest.mark.parametrize(
-    ("min_f1", "f1", "reason"),
-    [(0.9, 0.9, None), (None, 0.3, None), (0.9, 0.89, "similarity"), (0.9, math.nan, "similarity")],
-)
-def test_a_candidate_needs_the_least_similarity(min_f1, f1, reason):
-    passing = Candidate("a", None, "stop", coverage=1.0)
-    unit = SimpleNamespace(assignment=SimpleNamespace(filters={"min_f1": min_f1}))
-    (judged,) = _measured(unit, [passing], ["b"], lambda texts, originals: [(0.95, 0.94, f1)])
-    assert (judged.reason, judged.coverage) == (reason, 1)
-    assert judged.scores == pytest.approx((0.95, 0.94, f1), nan_ok=True)
 
 
 def test_similarity_is_asked_of_what_passed_all_else(tmp_path):

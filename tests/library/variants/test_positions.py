@@ -1,4 +1,4 @@
-"""Inward places: within the sentence, and as far away as the position that they are like."""
+"""Inward places: within the sentence, and as far away as the side that they are like."""
 
 from random import Random
 
@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.names.variants import RULE_POSITIONS
-from homogenization.variants.positions import JOIN, POSITIONS, Layout, inward
+from homogenization.variants.positions import JOIN, Layout, inward
 
 
 @st.composite
@@ -21,10 +20,6 @@ def layouts(draw):
     return Layout(order, lengths, frozenset(draw(st.sets(st.integers(1, 25), max_size=5))))
 
 
-def test_every_position_has_its_name():
-    assert set(RULE_POSITIONS) == {*POSITIONS, "inward"}
-
-
 def test_displacement_is_that_of_the_phrases_in_fractions_of_the_sentence():
     layout = Layout([-1, 0, -1, -1, 1], [1, 2, 1, 1, 1])
     assert layout.positions(layout.order) == [1 / 4, 1]
@@ -36,7 +31,7 @@ def test_displacement_is_that_of_the_phrases_in_fractions_of_the_sentence():
 
 @given(st.lists(layouts(), max_size=8), st.sampled_from(["front", "end"]))
 def test_inward_groups_the_phrases_in_order_within_the_sentence(review, like):
-    orders = inward(review, POSITIONS[like])
+    orders = inward(review, like)
     for layout, order in zip(review, orders, strict=True):
         assert sorted(order) == sorted(layout.order)
         if layout.n_others < 2 or not layout.n_phrases:
@@ -53,10 +48,8 @@ def test_inward_moves_as_far_where_it_can():
     for _ in range(50):
         places = [random.randrange(1, 18) for _ in range(6)]
         review = [Layout([-1] * place + [0] + [-1] * (40 - place), [1] * 41) for place in places]
-        targets = sum(layout.displacement(POSITIONS["front"](layout, random)) for layout in review)
-        moves = sum(
-            layout.displacement(order) for layout, order in zip(review, inward(review, POSITIONS["front"]), strict=True)
-        )
+        targets = sum(layout.displacement(layout.at("front")) for layout in review)
+        moves = sum(layout.displacement(order) for layout, order in zip(review, inward(review, "front"), strict=True))
         # to leave a sentence as it is saves three pairs of neighbours
         assert moves == pytest.approx(targets, abs=3 * JOIN + 1 / 40)
 
@@ -65,7 +58,7 @@ def test_what_one_sentence_cannot_match_others_make_up_for():
     """A phrase at the end moves to the front by 1, and inward by less; a sentence beside it makes up the difference."""
     last = Layout([-1, -1, -1, -1, 0], [1] * 5)
     early = Layout([-1] * 8 + [0] + [-1] * 32, [1] * 41)
-    alone = inward([early], POSITIONS["front"])[0]
-    orders = inward([last, early], POSITIONS["front"])
+    alone = inward([early], "front")[0]
+    orders = inward([last, early], "front")
     assert last.displacement(orders[0]) == pytest.approx(0.75)
     assert early.displacement(orders[1]) > early.displacement(alone)

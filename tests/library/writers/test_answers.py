@@ -2,7 +2,6 @@ import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 
 import pytest
 from hypothesis import given
@@ -10,9 +9,7 @@ from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.answers import Author, RequestStore, answered, ask_in_rounds, passed
-from homogenization.writers.endpoint import OpenAIWriter
-from homogenization.writers.local import LocalWriter
-from homogenization.writers.requests import Answer, Completion, Failure, Request, request_seed
+from homogenization.writers.requests import Answer, Completion, Failure, Request
 
 COMPLETION = Completion('{"review": "Ein Früchtchen, 😀 fine."}', "stop", {"total_tokens": 12})
 
@@ -62,16 +59,6 @@ def test_the_key_is_all_that_decides_the_answer_and_nothing_else(store, writer):
         store.key(Shouter(parameters={"temperature": 0.7, "seed": 1}), request()),
     ]
     assert len({key, *others}) == 7
-
-
-def test_a_regular_expression_is_part_of_key_and_seed(store, writer):
-    plain = request()
-    # of the store and the texts that earlier versions made
-    assert store.key(writer, plain) == "d79cfdaa2d300c4e5198af01f1ae737e"
-    assert request_seed(7, plain) == 2946816825025827209
-    one, other = (replace(plain, schema=None, regex=regex) for regex in ("a+", "b+"))
-    assert len({store.key(writer, asked) for asked in (plain, one, other)}) == 3
-    assert len({request_seed(7, asked) for asked in (plain, one, other)}) == 3
 
 
 def test_a_damaged_answer_is_never_trusted(store, writer, tmp_path):
@@ -166,34 +153,35 @@ class Judged:
         return "refused" if self.text in self.refused else None
 
 
+def about(task, number):
+    return request(f"{task}{number}", name=task)
+
+
 def test_what_passes_is_not_asked_about_again(store, writer):
     author = Author(writer, store, {})
 
-    def requests(task, number):
-        return [request(f"{task}{number}{part}", name=task) for part in "xy"]
-
     def judge(proposals):
-        return [Judged(one.completion.text, frozenset({"A0X", "A0Y", "B0X"})) for one in proposals]
+        return [Judged(one.completion.text, frozenset({"A0"})) for one in proposals]
 
-    judged = ask_in_rounds(author, ["a", "b"], requests, judge, rounds=3, n_reviews=2)
+    judged = ask_in_rounds(author, ["a", "b"], about, judge, rounds=3, n_reviews=2)
     assert {
         task: [(asked.messages[0]["content"], one.text) for asked, one in found] for task, found in judged.items()
     } == {
-        "a": [("a0x", "A0X"), ("a0y", "A0Y"), ("a1x", "A1X"), ("a1y", "A1Y")],
-        "b": [("b0x", "B0X"), ("b0y", "B0Y")],
+        "a": [("a0", "A0"), ("a1", "A1")],
+        "b": [("b0", "B0")],
     }
-    assert [one.text for one in passed(judged["b"])] == ["B0Y"]
+    assert [one.text for one in passed(judged["a"])] == ["A1"]
 
 
 def test_reviews_without_an_answer_are_named_by_reason_after_all_else_is_asked(store, writer):
-    def requests(task, number):
-        return [request("fail" if task in ("a", "c") else f"{task}{number}", name=task)]
+    def asked(task, number):
+        return request("fail", name=task) if task in ("a", "c") else about(task, number)
 
     def judge(proposals):
         return [Judged(one.completion.text, frozenset({"B0"})) for one in proposals]
 
     with pytest.raises(HomogenizationError, match=r"(?s)2 of 9 reviews got no answer.*- a, c: deaf"):
-        ask_in_rounds(Author(writer, store, {}), ["a", "b", "c"], requests, judge, rounds=3, n_reviews=9)
+        ask_in_rounds(Author(writer, store, {}), ["a", "b", "c"], asked, judge, rounds=3, n_reviews=9)
     assert sorted(writer.asked) == ["b0", "b1", "fail"]
 
 
@@ -208,18 +196,3 @@ def test_an_answer_in_json_is_asked_for_and_read_as_it_is_described():
     assert Film.read(Completion('{"names": ["Jaws"]}', "stop", {})).names == ["Jaws"]
     for text in ('{"names": "Jaws"}', '{"names": [], "note": ""}', "{}", "Jaws"):
         assert Film.read(Completion(text, "stop", {})) is None
-
-
-SAMPLING = {"temperature": 0.7, "top_p": 0.95, "max_new_tokens": 64, "structured_output": "none"}
-SERVED = {"model": "tiny", "revision": None, "base_url": "http://host:1/v1", "api_key_variable": "NO_SUCH_KEY"}
-LOCAL = {"weights": {"path": "nowhere"}, "dtype": "float32", "device": "cpu", "batch_size": 4}
-MEANS = {"gpus": 1, "connections": 2, "timeout_seconds": 10.0, "max_retries": 0}
-
-
-@pytest.mark.parametrize(
-    ("module", "entry", "kind"), [("writers.endpoint", SERVED, OpenAIWriter), ("writers.local", LOCAL, LocalWriter)]
-)
-def test_the_module_of_a_backend_makes_its_writer(module, entry, kind):
-    made = import_module(f"homogenization.{module}").make_writer(SAMPLING | entry | MEANS, 3)
-    assert isinstance(made, kind)
-    assert made.parameters == {**SAMPLING, "seed": 3}

@@ -1,25 +1,28 @@
-"""Language models that write in the job: samples, batches, grammar, end, memory, identity, what is refused."""
+"""Language models that write in the job: samples, batches, end, memory, identity, what is refused."""
 
 import json
-import logging
-import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaModel, TopPLogitsWarper
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaModel,
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopPLogitsWarper,
+)
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.by_review import REVIEW_SCHEMA
-from homogenization.variants.llm_keyphrases import KEY_PHRASES_SCHEMA
-from homogenization.writers.local import _STEP, LocalWriter
+from homogenization.variants.llm_rewriting import REVIEW_SCHEMA
+from homogenization.writers.local import Drawn, LocalWriter
 from homogenization.writers.requests import Completion, Failure, Request
-from homogenization.writers.sampling import SeededSampling
-from tiny_chat import ANSWERS, CHAT_TEMPLATE, REFUSAL, build_chat_model
+from tiny_chat import CHAT_TEMPLATE, REFUSAL, build_chat_model
 
 TEXTS = [
     "Dull.",
@@ -53,7 +56,7 @@ def babbler(chat, tmp_path_factory) -> Path:
 
 def writer(folder: Path, seed: int = 0, **changes) -> LocalWriter:
     entry = {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "batch_size": 4}
-    sampling = {"structured_output": "none", "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 24}
+    sampling = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 24}
     return LocalWriter(entry | sampling | changes, seed)
 
 
@@ -80,64 +83,15 @@ def copy_with(folder: Path, to: Path, file: str, **fields) -> Path:
     return to
 
 
-@pytest.mark.parametrize("structured_output", ["none", "json_schema"])
-def test_an_answer_does_not_depend_on_what_else_is_asked(babbler, structured_output):
+def test_an_answer_does_not_depend_on_what_else_is_asked(babbler):
     requests = [request(text, candidate) for text in TEXTS for candidate in (0, 1)]
-    made = writer(babbler, structured_output=structured_output)
+    made = writer(babbler)
     expected = texts_of(made, requests)
     assert len(set(expected)) == len(requests)
     alone = [texts_of(made, [single])[0] for single in requests]
-    together = texts_of(writer(babbler, batch_size=len(requests), structured_output=structured_output), requests)
+    together = texts_of(writer(babbler, batch_size=len(requests)), requests)
     backwards = texts_of(made, requests[::-1])[::-1]
     assert alone == together == backwards == expected
-
-
-def shapes_read(monkeypatch) -> list[tuple[int, int]]:
-    """(rows, tokens) of each pass through the network."""
-    passes, forward = [], LlamaModel.forward
-
-    def counted(self, input_ids=None, **options):
-        passes.append(tuple(input_ids.shape))
-        return forward(self, input_ids, **options)
-
-    monkeypatch.setattr(LlamaModel, "forward", counted)
-    return passes
-
-
-@pytest.mark.parametrize("structured_output", ["none", "json_schema"])
-def test_what_prompts_have_in_common_is_read_once(babbler, monkeypatch, structured_output):
-    examples = "Keep every fact. " * 6
-    requests = [
-        replace(asked, messages=[{"role": "system", "content": examples}, *asked.messages[1:]])
-        for asked in (request(text, candidate) for text in TEXTS for candidate in (0, 1))
-    ]
-    made = writer(babbler, structured_output=structured_output)
-    apart = [texts_of(made, [single])[0] for single in requests]
-    passes = shapes_read(monkeypatch)
-    assert texts_of(made, requests) == apart
-    (first_rows, n_shared), *batches = (shape for shape in passes if shape[1] > 1)
-    tokenizer = AutoTokenizer.from_pretrained(babbler)
-    assert first_rows == 1
-    assert n_shared >= len(tokenizer(examples)["input_ids"])
-    lengths = sorted(answer.usage["prompt_tokens"] for answer in answers(made, requests))
-    longest = ((2, lengths[3]), (2, lengths[7]), (2, lengths[11]), (1, lengths[13]))
-    assert batches[:4] == [(rows, length - n_shared) for rows, length in longest]
-    # prompts of another beginning, and candidates of one prompt alone
-    others = [request(text) for text in TEXTS]
-    assert texts_of(made, others) == [texts_of(made, [single])[0] for single in others]
-    same = [request(TEXTS[1], candidate) for candidate in range(3)]
-    assert texts_of(made, same) == [texts_of(made, [single])[0] for single in same]
-
-
-def test_answers_that_ended_leave_their_batch(babbler, monkeypatch):
-    made = writer(babbler, batch_size=len(TEXTS))
-    passes = shapes_read(monkeypatch)
-    written = [answer.usage["completion_tokens"] for answer in answers(made, [request(text) for text in TEXTS])]
-    assert max(written) > 2 * _STEP  # some went on long after others had ended
-    expected = [
-        sum(length > done for length in written) for done in range(0, max(written), _STEP) for _ in range(_STEP)
-    ]
-    assert [rows for rows, _ in passes][-max(written) :] == expected[: max(written)]
 
 
 def windowed(folder: Path, window: int) -> Path:
@@ -166,14 +120,12 @@ def windowed(folder: Path, window: int) -> Path:
 
 @pytest.mark.parametrize("window", [40, 4096])
 def test_sliding_windows_see_what_they_see_alone(chat, tmp_path, window):
-    """Padding behind a shared beginning would fill a window: none is shared where a text is longer."""
     folder = windowed(shutil.copytree(chat, tmp_path / "gemma"), window)
     requests = [request(text) for text in TEXTS]
     made = writer(folder, temperature=0.0)
     apart = [texts_of(made, [single])[0] for single in requests]
     assert len(set(apart)) > 1
     assert texts_of(made, requests) == apart
-    assert (made._read is None) == (window == 40)
 
 
 def test_temperature_0_writes_the_likeliest_token_each_time(babbler):
@@ -210,8 +162,10 @@ def test_tokens_are_drawn_with_their_probabilities(temperature, top_p):
     order = np.argsort(-probabilities)
     n_kept = np.searchsorted(np.cumsum(probabilities[order]), top_p - 1e-12) + 1
     kept = order[:n_kept]
-    sampling = SeededSampling(rng.integers(2**62, size=n_draws).tolist(), temperature, top_p, torch.device("cpu"))
-    first, second = (sampling(None, scores.expand(n_draws, -1)).argmax(dim=-1).numpy() for _ in range(2))
+    warpers = LogitsProcessorList([TemperatureLogitsWarper(temperature), TopPLogitsWarper(top_p)])
+    likely = warpers(None, scores.expand(n_draws, -1))
+    drawn = Drawn(rng.integers(2**62, size=n_draws).tolist(), torch.device("cpu"))
+    first, second = (drawn(None, likely).argmax(dim=-1).numpy() for _ in range(2))
     expected = probabilities[kept] / probabilities[kept].sum()
     for drawn in (first, second):
         counts = np.bincount(drawn, minlength=12)
@@ -220,78 +174,6 @@ def test_tokens_are_drawn_with_their_probabilities(temperature, top_p):
     # one step does not tell the next
     pairs = np.histogram2d(first, second, bins=[np.arange(13)] * 2)[0][np.ix_(kept, kept)]
     assert chisquare(pairs.ravel(), np.outer(expected, expected).ravel() * n_draws).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("spread", [0.1, 8.0], ids=["flat", "peaked"])
-@pytest.mark.parametrize("top_p", [0.5, 0.95])
-def test_what_is_drawn_is_cut_as_transformers_cuts_it(spread, top_p):
-    """Where the likeliest tokens are not enough, transformers itself cuts."""
-    scores = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 4000)).astype(np.float32)) * spread
-    scores[1, 5:] = -torch.inf
-    scores[2, 1:] = -torch.inf
-    drawn = SeededSampling(range(6), 0.7, top_p, torch.device("cpu"))(None, scores)
-    expected = TopPLogitsWarper(top_p)(None, scores / 0.7)
-    assert torch.equal(drawn.isfinite(), expected.isfinite())
-    assert (expected.isfinite().sum(dim=-1)[0] > 512) == (spread < 1)
-
-
-def test_structured_output_makes_every_answer_that_ends_valid(chat):
-    requests = [
-        request(text, candidate, schema)
-        for text in TEXTS
-        for candidate in range(4)
-        for schema in (REVIEW_SCHEMA, KEY_PHRASES_SCHEMA)
-    ]
-    free = answers(writer(chat, batch_size=32, max_new_tokens=40), requests)
-    bound = answers(writer(chat, batch_size=32, max_new_tokens=40, structured_output="json_schema"), requests)
-    assert any(answer.text not in ANSWERS or not answer.text.startswith('{"review') for answer in free)
-    ended = [
-        (request.schema, answer)
-        for request, answer in zip(requests, bound, strict=True)
-        if answer.finish_reason == "stop"
-    ]
-    assert len(ended) > len(requests) / 2
-    for schema, answer in ended:
-        (key, value), *others = json.loads(answer.text).items()
-        assert not others
-        assert [key] == schema["required"]
-        assert isinstance(value, str) if schema is REVIEW_SCHEMA else all(isinstance(phrase, str) for phrase in value)
-
-
-def bound(text: str, regex: str, candidate: int = 0) -> Request:
-    return replace(request(text, candidate), schema=None, regex=regex)
-
-
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_every_answer_that_ends_matches_its_regular_expression(babbler, temperature):
-    regexes = [r"Saturday night, [a-z ]{3,20}\.", r"(The|An?) [^\n]{1,12}[.!?]", r"Élan: \d{2}(,\d)?"]
-    requests = [bound(text, regex, candidate) for text in TEXTS for regex in regexes for candidate in (0, 1)]
-    made = writer(babbler, batch_size=16, structured_output="json_schema", temperature=temperature, max_new_tokens=40)
-    found = answers(made, requests)
-    ended = [
-        (asked.regex, answer) for asked, answer in zip(requests, found, strict=True) if answer.finish_reason == "stop"
-    ]
-    assert {regex for regex, _ in ended} == set(regexes)
-    assert [answer.text for regex, answer in ended if not re.fullmatch(regex, answer.text)] == []
-    assert texts_of(made, requests[::-1])[::-1] == [answer.text for answer in found]
-
-
-def test_a_regular_expression_that_can_not_be_enforced_is_refused(chat):
-    with pytest.raises(HomogenizationError, match=r"can't read the regular expression '\(\?=a\)a'.*no look-around"):
-        list(writer(chat, structured_output="json_schema").complete([bound("Dull.", "(?=a)a")]))
-
-
-def test_structured_output_with_another_kind_of_tokenizer(stories, tmp_path):
-    folder = shutil.copytree(stories, tmp_path / "model")
-    for file in folder.iterdir():
-        file.chmod(0o644)
-    (folder / "chat_template.jinja").write_text("{{ bos_token }}{{ messages[-1]['content'] }}")
-    made = writer(folder, structured_output="json_schema", max_new_tokens=60)
-    found = answers(made, [request("Once upon a time", candidate) for candidate in range(8)])
-    ended = [answer.text for answer in found if answer.finish_reason == "stop"]
-    assert ended
-    assert all(list(json.loads(text)) == ["review"] for text in ended)
-    assert all(answer.text.startswith(("{", " {")) for answer in found)
 
 
 def test_an_answer_ends_where_the_model_ends_it_or_at_its_longest(chat):
@@ -336,39 +218,27 @@ def test_a_prompt_beyond_the_context_is_a_failure_of_its_own(chat, tmp_path):
     assert texts_of(writer(chat), [request("Dull.")]) == [found[0].text]
 
 
-def run_out_of_memory(monkeypatch, largest_batch: int) -> list[int]:
-    """Let the device be too small for more than `largest_batch` rows; the sizes of the batches that were tried."""
-    tried = []
-    answer, forward = LocalWriter._answers, LlamaModel.forward
-
-    def counted(self, requests, *others):
-        tried.append(len(requests))
-        return answer(self, requests, *others)
+def test_a_batch_that_does_not_fit_is_told_and_those_before_it_are_kept(chat, monkeypatch):
+    forward = LlamaModel.forward
 
     def with_little_memory(self, input_ids, **options):
-        if len(input_ids) > largest_batch:
+        if input_ids.shape[1] > 100:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
         return forward(self, input_ids, **options)
 
-    monkeypatch.setattr(LocalWriter, "_answers", counted)
     monkeypatch.setattr(LlamaModel, "forward", with_little_memory)
-    return tried
+    found = []
+    with pytest.raises(HomogenizationError, match=r"memory runs out at 2 requests a batch.*Lower batch_size"):
+        found.extend(number for number, _ in writer(chat, batch_size=2).complete([request(text) for text in TEXTS]))
+    assert 0 in found
 
 
-def test_batches_halve_when_memory_runs_out(chat, monkeypatch, caplog):
-    requests = [request(text, candidate) for text in TEXTS for candidate in range(2)]
-    expected = texts_of(writer(chat), requests)
-    tried = run_out_of_memory(monkeypatch, largest_batch=3)
-    with caplog.at_level(logging.WARNING):
-        assert texts_of(writer(chat, batch_size=8), requests) == expected
-    assert tried == [8, 4, 2, 2, 2, 2, 2, 2, 2]
-    assert "memory ran out at 8 requests a batch; from here on 4" in caplog.text
-
-
-def test_a_request_that_does_not_fit_alone_is_a_failure(chat, monkeypatch):
-    run_out_of_memory(monkeypatch, largest_batch=0)
-    found = answers(writer(chat), [request(text) for text in TEXTS])
-    assert all("memory runs out even for this request alone" in failure.reason for failure in found)
+def test_a_template_that_prints_the_date_prints_the_same_one_every_day(chat, tmp_path, monkeypatch):
+    folder = shutil.copytree(chat, tmp_path / "model")
+    (folder / "chat_template.jinja").write_text("{{ strftime_now('%d %B %Y') }} " + CHAT_TEMPLATE)
+    made = writer(folder, temperature=0.0)
+    prompt = made._model.tokenizer.decode(made._model.token_ids(request("Dull.").messages))
+    assert prompt.startswith("26 July 2024 ")
 
 
 def test_what_identifies_a_model_is_what_it_is_made_of(chat, tmp_path):
@@ -421,12 +291,3 @@ def test_a_template_that_takes_no_system_message_says_so(chat, tmp_path):
 def test_more_gpus_than_there_are_are_refused(chat):
     with pytest.raises(HomogenizationError, match=rf"gpus: 99 .* sees {torch.cuda.device_count()}"):
         list(writer(chat, gpus=99).complete([request("Dull.")]))
-
-
-def test_damaged_weights_are_named(chat, tmp_path):
-    folder = shutil.copytree(chat, tmp_path / "model")
-    path = folder / "model.safetensors"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1000])
-    with pytest.raises(HomogenizationError, match="the weights can't be loaded"):
-        list(writer(folder).complete([request("Dull.")]))

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.sentence_grammars import is_at
-from homogenization.writers.prompts import asked_by, load_prompt, render
+from homogenization.writers.prompts import load_prompt, render
 
 PROMPTS = Path(__file__).parents[3] / "config" / "prompts"
 GOOD = {"version": 1, "system": "Be brief.", "user": "Rephrase: $review"}
@@ -40,35 +39,6 @@ def test_front_and_end_say_the_same_with_the_ends_exchanged():
     assert front == end
 
 
-def test_prompts_for_sentences_differ_in_the_place_and_in_the_answers_of_the_examples():
-    values = {"sentence": "A dull film.", "phrase": "dull film"}
-    prompts = {name: rendered(f"sentence-{name}", **values) for name in ("front", "end", "inward", "paraphrase")}
-    control_system, control_user = prompts["paraphrase"]
-    for name, place in (("front", "beginning"), ("end", "end"), ("inward", "middle")):
-        system, user = prompts[name]
-        assert system == f"{control_system} The phrase stands at the {place} of your sentence.".replace(
-            "at the middle", "in the middle"
-        )
-        lines = zip(user.splitlines(), control_user.splitlines(), strict=True)
-        assert all(one == other or one.startswith("Rewritten: ") for one, other in lines)
-    for number, phrase in ((2, "second half"), (6, "great film")):
-        answers = {name: user.splitlines()[number] for name, (_, user) in prompts.items()}
-        assert is_at("front", phrase, answers["front"].removeprefix("Rewritten: "))
-        assert is_at("end", phrase, answers["end"].removeprefix("Rewritten: "))
-        assert is_at("inward", phrase, answers["inward"].removeprefix("Rewritten: "))
-        assert is_at(None, phrase, answers["paraphrase"])
-
-
-def test_a_prompt_tells_what_it_is_about():
-    _, user = rendered("keyphrases", review="A dull film.", max_phrases=7)
-    assert "at most 7 key phrases" in user
-    assert "A dull film." in user
-    assert asked_by({"user": "$review with $phrases"}) == ("review", "grammar")
-    assert asked_by({"user": "$phrase in $sentence"}) == ("sentence", "grammar")
-    assert asked_by({"user": "$phrases in $sentence"}) == ("sentence", "json")
-    assert asked_by({"user": "$sentence"}) is asked_by({"user": "$phrases"}) is None
-
-
 @given(review=st.text(st.characters(codec="utf-8")), phrases=st.text(st.characters(codec="utf-8")))
 def test_what_is_filled_in_is_taken_as_it_is(review, phrases):
     prompt = {"system": "Costs $$5: $phrases", "user": "<$review>"}
@@ -90,11 +60,8 @@ def test_a_placeholder_without_a_value_is_named():
         ({"version": True}, "version: .*valid integer"),
         ({"version": "1"}, "version: .*valid integer"),
         ({"user": "Rephrase it."}, r"user: .*lacks \$review"),
-        ({"user": "Rephrase $sentence."}, r"user: .*lacks \$review.*\$sentence and \$phrase"),
-        (
-            {"user": "$review by $author"},
-            r"user: .*unknown \$author; allowed: \$review, \$phrases, \$max_phrases, \$sentence, \$phrase",
-        ),
+        ({"user": "Rephrase $phrases."}, r"user: .*lacks \$review"),
+        ({"user": "$review by $author"}, r"user: .*unknown \$author; allowed: \$review, \$phrases, \$max_phrases"),
         ({"system": "It costs $ 5."}, r"system: .*write '\$\$'"),
         ({"user": None}, "user: .*valid string"),
         ({"style": "terse"}, "style: Extra inputs"),

@@ -56,7 +56,7 @@ class Keys(Section):
     results: ExpandedPath = Field("results", min_length=1)
     """Folder of everything that is made."""
     seed: int = Field(0, ge=0)
-    """Seed of the sample, of scattered positions, of MAUVE."""
+    """Seed of the sample, of MAUVE."""
     corpus: Corpus
     writers: dict[Name, AnyWriter] = Field({})
     """Language models that write, by name."""
@@ -97,8 +97,6 @@ class Keys(Section):
     pilot: int | None = Field(None, ge=4)
     """Reviews that `snakemake plan` reads with each model, to time jobs; null: none, and no hours. Nothing else \
 depends on it."""
-    hardware: dict[str, float] = Field({})
-    """No longer read: a `pilot` times jobs instead."""
     container: str | None = Field(None, min_length=1)
     """Image of the jobs with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none."""
 
@@ -260,7 +258,7 @@ def _check_names(names: Sequence[Any], info: ValidationInfo, entries: str, where
 
 
 def _check_writer(entry: AnyKeyphrases | AnyVariant, info: ValidationInfo, where: str = "") -> None:
-    """Refuse a writer that there is none of, or that can't enforce the form of a sentence."""
+    """Refuse a writer that there is none of."""
     writers = info.data.get("writers")
     name = getattr(entry, "writer", None)
     if name is None or writers is None:
@@ -268,9 +266,6 @@ def _check_writer(entry: AnyKeyphrases | AnyVariant, info: ValidationInfo, where
     if name not in writers:
         allowed = ", ".join(writers) or "none is there; add it under 'writers'"
         raise ValueError(f"{where}no writer is called {name!r}{nearest(name, writers)}; allowed: {allowed}")
-    by_grammar = (getattr(entry, "unit", "review"), getattr(entry, "protocol", "")) == ("sentence", "grammar")
-    if by_grammar and writers[name].regex_problem:
-        raise ValueError(f"{where}unit 'sentence' with the writer {name!r}: {writers[name].regex_problem}")
 
 
 def _check_networks(chosen: Interventions | Consequences, info: ValidationInfo, section: str) -> None:

@@ -15,7 +15,7 @@ from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.reading import Reading
-from homogenization.config.texts import ConstructionVariant, WrittenVariant, with_default_variants
+from homogenization.config.texts import WrittenVariant, with_default_variants
 from homogenization.config.training import is_trained
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.catalogue import made_measures
@@ -37,20 +37,14 @@ class Study(Keys):
 
     @property
     def warnings(self) -> list[str]:
-        """What is allowed, and yet most likely not meant, or not for long."""
+        """What is allowed, and yet most likely not meant."""
         few, needed = self.corpus.n_reviews, self.contrasts.min_reviews
-        found = []
-        if self.contrasted and few < needed:
-            found.append(
-                f"corpus.n_reviews: {few} reviews are fewer than the {needed} that a comparison needs "
-                "(contrasts.min_reviews), so no two variants will be compared. Raise the one or lower the other."
-            )
-        if self.hardware:
-            found.append(
-                "hardware: its rates are no longer read; `snakemake plan --config pilot=24` times a few reviews. "
-                "Leave the section out."
-            )
-        return found
+        if not self.contrasted or few >= needed:
+            return []
+        return [
+            f"corpus.n_reviews: {few} reviews are fewer than the {needed} that a comparison needs "
+            "(contrasts.min_reviews), so no two variants will be compared. Raise the one or lower the other."
+        ]
 
     @property
     def shards(self) -> list[str]:
@@ -71,18 +65,6 @@ class Study(Keys):
     def written(self) -> list[str]:
         """Variants that a language model writes."""
         return [name for name, variant in self.variants.items() if isinstance(variant, WrittenVariant)]
-
-    @property
-    def written_by_sentence(self) -> list[str]:
-        """Those of them whose sentences are rewritten one by one."""
-        return [name for name in self.written if self.variants[name].unit == "sentence"]
-
-    def gate(self, variant: str) -> dict[str, Any] | None:
-        """The parser of the gate that the sentences of a variant pass; None where they pass none."""
-        chosen = self.variants[variant]
-        by_sentence = variant in self.written_by_sentence or isinstance(chosen, ConstructionVariant)
-        gated = by_sentence and (self.rewriting.gate or getattr(chosen, "protocol", "") == "json")
-        return self.parser.params() if gated else None
 
     @property
     def moved(self) -> list[str]:
@@ -107,7 +89,7 @@ class Study(Keys):
         """The weights that anyone names, or that a model is trained from, with `billions` of the entry."""
         entries = (*self.models.values(), *self.writers.values(), self.fluency)
         sources = [(getattr(entry, "weights", None), getattr(entry, "billions", None)) for entry in entries]
-        sources += [(self.similarity.encoder, None), (getattr(self.keyphrases, "keybert", None), None)]
+        sources.append((self.similarity.encoder, None))
         return [(source.start, billions) for source, billions in sources if source]
 
     @cached_property
@@ -275,9 +257,8 @@ class Study(Keys):
         """The controls of each variant that moves key phrases to an edge of their sentences: variant, role, control.
 
         Roles: `edge` (the same phrases, as far, but inward), `key` (other phrases, to the same edge), `side` (the same
-        words, at the other end) and `rewriting` (the same phrases scattered; for a variant by a language model, its
-        paraphrase). Of several variants with one role, the first in the configuration has it. A variant without any
-        control is left out.
+        words, at the other end) and `rewriting` (for a variant by a language model, its paraphrase). Of several
+        variants with one role, the first in the configuration has it. A variant without any control is left out.
         """
         controls: dict[str, dict[str, str]] = {}
         for name, variant in self.variants.items():

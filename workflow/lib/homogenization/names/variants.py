@@ -4,17 +4,12 @@
 ORIGINAL = "original"
 # the variant of the pairs of unrelated reviews, the baseline of similarity
 RANDOM_PAIRS = "random_pairs"
-# sides of a sentence on which a language model can be asked to put key phrases; a filter checks them
+# sides of a sentence, to which phrases can move
 SIDES = ("front", "end")
 # where the rule-based rewriter moves the phrases of a sentence
-RULE_POSITIONS = (*SIDES, "scattered", "inward")
-# constructions: of adjuncts, and those that change a few words; a study that names none has the first two
-_ADJUNCTS = ("adjunct", "clause", "adverb")
-REWORDINGS = ("slifting", "wh_cleft", "copula", "as_for", "passive")
-KEEPING_WORDS = _ADJUNCTS[:2]
-# where the phrase of each can stand
-CONSTRUCTION_POSITIONS = (*SIDES, "inward")
-CONSTRUCTIONS = dict.fromkeys(_ADJUNCTS, CONSTRUCTION_POSITIONS) | dict.fromkeys(REWORDINGS, SIDES)
+RULE_POSITIONS = (*SIDES, "inward")
+# kinds of phrases that English puts at either side with the same words
+CONSTRUCTIONS = ("adjunct", "clause")
 # which question a control answers (docs/variants.md), and what it is, in words
 CONTROL_ROLES = {
     "edge": "the same phrases moved inward",

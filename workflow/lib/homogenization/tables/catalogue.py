@@ -182,27 +182,6 @@ _ENTRIES = (
         when=lambda study: study.audit.ratings,
     ),
     Tables(
-        module="tables.soundness",
-        files=(File("soundness.csv", "criteria of soundness"), File("p_sound.csv")),
-        inputs=lambda study: {
-            "variants": over_variants("variants", study.audited_variants, study),
-            "ratings": study.audit.ratings,
-            "candidates": over_variants(
-                "variants", {*study.audited_variants} & {*study.written_by_sentence}, study, ".candidates.parquet"
-            ),
-        },
-        params=lambda study: {
-            "proposers": {
-                name: [getattr(one, "writer", one.rewriter), one.position]
-                for name, one in sorted(study.variants.items())
-                if name in study.audited_variants
-            },
-            "parser": study.parser.params(),
-            "seed": study.seed,
-        },
-        when=lambda study: study.audit.ratings,
-    ),
-    Tables(
         module="tables.placement",
         inputs=lambda study: {"variants": over_variants("variants", study.variants, study)},
     ),
@@ -234,7 +213,6 @@ _ENTRIES = (
         inputs=lambda study: {
             "shards": [f"<results>/corpus/{shard}.parquet" for shard in study.shards],
             "candidates": over_variants("variants", study.written, study, ".candidates.parquet"),
-            "sentences": over_variants("variants", study.written_by_sentence, study, ".sentences.parquet"),
         },
         params=lambda study: {"variants": study.written},
         when=lambda study: study.written,

@@ -8,17 +8,14 @@ import polars as pl
 from homogenization.corpus.sentences import words
 from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.variants.refusals import JUDGEMENT_SCHEMA, OUTCOMES, REASONS, SENTENCE_SCHEMA
+from homogenization.variants.schemas import JUDGEMENT_SCHEMA, REASONS
 
 #: A row for each candidate of a language model, in the order of the requests. It exists if a language model rewrites a
 #: variant. The texts are in `variants/{variant}/{shard}.candidates.parquet`.
 CANDIDATES_SCHEMA = {
     **columns("variant", "review_id"),
-    "sentence": pl.Int64,  #: number of the sentence in the review, with `unit: sentence`; null for a whole review
-    #: number from 0. Of a review, the first that passes is taken, and no further candidate is asked for
-    "candidate": pl.Int64,
+    "candidate": pl.Int64,  #: number from 0. The first that passes is taken, and no further one is asked for
     "request": pl.String,  #: file name of the answer in `requests/`
-    "taken": pl.Boolean,  #: whether a sentence's candidate is the best of those that passed; null for a whole review
     **JUDGEMENT_SCHEMA,
 }
 #: A row for each variant that a language model rewrote. A candidate is counted under the first reason that applies, in
@@ -26,21 +23,13 @@ CANDIDATES_SCHEMA = {
 REWRITING_SCHEMA = {
     **columns("variant"),
     "n_reviews": pl.Int64,  #: reviews of the sample
-    "n_rewritten": pl.Int64,  #: reviews with a candidate that passed, or with enough sentences that moved
+    "n_rewritten": pl.Int64,  #: reviews with a candidate that passed
     "rewriting_rate": pl.Float64,  #: the same as a fraction; below 1, the variant's reviews are a selection
-    "n_sentences": pl.Int64,  #: sentences with key phrases, with `unit: sentence`; null otherwise, also in the next
-    #: sentences that were rewritten (`moved`), that had the phrase at the position already (`in_place`), and without a
-    #: candidate that passed (`kept`)
-    **{f"n_{outcome}": pl.Int64 for outcome in OUTCOMES},
     "n_candidates": pl.Int64,  #: candidates that were asked for
-    #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON, or the sentence, that
-    #: was asked for; `declined`: for which the model found no construction; `empty`: without a word; `identical`: with
-    #: the words of the review, or sentence, in their order; `length`: outside `rewriting.length_ratio`; `coverage`:
-    #: below `rewriting.min_coverage`, or without the key phrase of the sentence, or with two; `position`: beyond
-    #: `rewriting.max_distance`, or elsewhere in the sentence; `restated`: that say the phrase in other words too;
-    #: `names`, `numbers`, `negations`: that lack a name of the sentence, or have other numbers, or another number of
-    #: negations; `lost` to `chunks`: by the gate, which also refuses as `malformed` and `length`; `similarity`: below
-    #: `rewriting.min_f1`
+    #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON that was asked for;
+    #: `empty`: without a word; `identical`: with the words of the review in their order; `length`: outside
+    #: `rewriting.length_ratio`; `coverage`: below `rewriting.min_coverage`; `position`: beyond
+    #: `rewriting.max_distance`; `similarity`: below `rewriting.min_f1`
     **dict.fromkeys(REASONS, pl.Int64),
     "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
     "median_words_rejected": pl.Float64,  #: median words of the other reviews
@@ -54,9 +43,7 @@ def candidates_table(judged: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return tables.select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA)
 
 
-def rewriting_table(
-    candidates: pl.DataFrame, sentences: pl.DataFrame, reviews: pl.DataFrame, variants: Sequence[str]
-) -> pl.DataFrame:
+def rewriting_table(candidates: pl.DataFrame, reviews: pl.DataFrame, variants: Sequence[str]) -> pl.DataFrame:
     """How many reviews of each variant were rewritten, and why candidates were rejected (`REWRITING_SCHEMA`).
 
     The medians of words show whether the rejected reviews are longer: a language model that fails at long reviews
@@ -64,18 +51,14 @@ def rewriting_table(
 
     Args:
         candidates: The table `candidates`.
-        sentences: Columns of `SENTENCE_SCHEMA`, of the variants whose sentences are rewritten one by one.
         reviews: All reviews to rewrite, columns review_id and text.
         variants: Names of the variants, in the order of the table.
     """
     n_words = reviews.select(
         "review_id", n_words=pl.col("text").map_elements(lambda text: len(words(text)), return_dtype=pl.Int64)
     )
-    passed = candidates.filter(pl.col("reason").is_null() & pl.col("sentence").is_null())
-    accepted = pl.concat(
-        [passed.select("variant", "review_id"), sentences.filter("accepted").select("variant", "review_id")]
-    )
-    rewritten = accepted.unique().with_columns(rewritten=True)
+    passed = candidates.filter(pl.col("reason").is_null()).select("variant", "review_id")
+    rewritten = passed.unique().with_columns(rewritten=True)
     named = pl.DataFrame({"variant": variants}, schema={"variant": pl.String})
     of_reviews = (
         named.join(n_words, how="cross")
@@ -90,33 +73,25 @@ def rewriting_table(
             pl.col("n_words").filter(~pl.col("rewritten")).median().alias("median_words_rejected"),
         )
     )
-    of_sentences = sentences.group_by("variant").agg(
-        pl.len().alias("n_sentences"),
-        *((pl.col("outcome") == outcome).sum().alias(f"n_{outcome}") for outcome in OUTCOMES),
-    )
     of_candidates = candidates.group_by("variant").agg(
         pl.len().alias("n_candidates"), *((pl.col("reason") == reason).sum().alias(reason) for reason in REASONS)
     )
-    joined = of_reviews.join(of_sentences, on="variant", how="left", maintain_order="left").join(
-        of_candidates, on="variant", how="left", maintain_order="left"
-    )
+    joined = of_reviews.join(of_candidates, on="variant", how="left", maintain_order="left")
     counted = joined.with_columns(pl.col("n_candidates", *REASONS).fill_null(0))
     return counted.select(*REWRITING_SCHEMA).cast(REWRITING_SCHEMA)
 
 
 def tabulate(
-    shards: Sequence[str], candidates: Sequence[str], sentences: Sequence[str] | None, variants: Sequence[str]
+    shards: Sequence[str], candidates: Sequence[str], variants: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `candidates` and `rewriting`.
 
     Args:
         shards: Files of the reviews.
         candidates: Files of the judged candidates.
-        sentences: Files of what became of sentences; None where no variant is rewritten by sentence.
         variants: Names of the variants that language models write.
     """
     judged = candidates_table(map(read_table, candidates))
-    outcomes = pl.concat([pl.DataFrame(schema=SENTENCE_SCHEMA), *map(read_table, sentences or ())])
-    rates = rewriting_table(judged, outcomes, read_tables(shards), variants)
+    rates = rewriting_table(judged, read_tables(shards), variants)
     logging.info("%s", rates)
     return judged, rates

@@ -12,12 +12,10 @@ from functools import cached_property
 
 from homogenization.variants import construction_words as lexicon
 from homogenization.variants.clauses import MainClause, Move, Span
+from homogenization.variants.constituents import Sentence
 
 #: Words that a main clause has besides its adjunct, at least.
 FEWEST_OTHERS = 3
-
-#: Words of an adjunct that stands behind the subject, at most.
-LONGEST_INSIDE = 8
 
 _COMPLEMENTS = frozenset(("dobj", "attr", "acomp", "ccomp", "xcomp", "oprd", "dative"))
 _CLAUSES = frozenset(("relcl", "ccomp", "advcl", "acl", "conj", "pcomp", "parataxis", "appos"))
@@ -25,11 +23,11 @@ _CLAUSES = frozenset(("relcl", "ccomp", "advcl", "acl", "conj", "pcomp", "parata
 _AT_START, _AT_END = re.compile(r"[^\w\s]*"), re.compile(r"[^\w\s]*$")
 
 
-def adjuncts(clause: MainClause) -> Iterator[Move]:
-    """The adjuncts of a clause that may stand at its front and at its end, in reading order."""
-    found = Adjuncts(clause.sentence)
-    for adjunct in found.all():
-        yield Move(adjunct.construction, clause, (adjunct.first, adjunct.last), found.orders(adjunct))
+def adjuncts(sentence: Sentence) -> Iterator[Move]:
+    """The adjuncts of a sentence that may stand at its front and at its end, in reading order."""
+    clause = Adjuncts(sentence)
+    for adjunct in clause.all() if clause.root is not None else ():
+        yield Move(adjunct.construction, clause, (adjunct.first, adjunct.last), clause.orders(adjunct))
 
 
 @dataclass(frozen=True)
@@ -37,11 +35,10 @@ class Adjunct:
     """An adjunct of a main clause, by its tokens.
 
     Attributes:
-        construction: "adjunct" (a prepositional phrase or noun phrase), "clause" (with a conjunction), or "adverb".
+        construction: "adjunct" (a prepositional phrase or noun phrase), or "clause" (with a conjunction).
         first: Number of its first token in the sentence.
         last: Number of its last token.
         place: Where it stands: "front", behind the lead; "end"; or "inside".
-        subject: Number of the subject's last token, if the adjunct may stand behind it between commas; otherwise None.
         comma: Whether a comma precedes it at the end of the sentence.
     """
 
@@ -49,7 +46,6 @@ class Adjunct:
     first: int
     last: int
     place: str
-    subject: int | None
     comma: bool
 
 
@@ -78,7 +74,7 @@ class Adjuncts(MainClause):
             if construction is None or not self._stands_apart(first, last):
                 continue
             comma = self._takes_comma(first, last)
-            adjunct = Adjunct(construction, first, last, place, self._inner_place(first, last), comma)
+            adjunct = Adjunct(construction, first, last, place, comma)
             if self._can_move(adjunct):
                 yield adjunct
 
@@ -97,16 +93,6 @@ class Adjuncts(MainClause):
         behind = [number for number in range(last + 1, len(self.tokens)) if self.is_word(number)]
         return "inside" if before and behind else "end" if before else "front"
 
-    def _inner_place(self, first: int, last: int) -> int | None:
-        """The last token of a subject that is no pronoun, if its verb follows at once and the adjunct is short."""
-        subjects = self.subjects(self.verb)
-        span = self.sentence.subtrees[subjects[0]] if len(subjects) == 1 else None
-        if span is None or self.tokens[subjects[0]].pos == "PRON" or last - first >= LONGEST_INSIDE:
-            return None
-        follows = span[1] + 1 if span[1] + 1 != first else last + 1
-        is_followed = self.is_whole(*span) and follows < len(self.tokens) and self.tokens[follows].is_verb
-        return span[1] if is_followed and self.is_word(span[1]) else None
-
     def _construction(self, number: int, first: int, last: int, place: str) -> str | None:
         """What kind of adjunct the subtree of a token is; None for anything else."""
         dep = self.tokens[number].dep
@@ -121,7 +107,7 @@ class Adjuncts(MainClause):
             stands_alone = not first or self.tokens[first - 1].pos not in ("ADV", "NOUN", "PROPN")
             follows = stands_alone and self._complements(self.tokens[number].head, first)
             return "adjunct" if is_time and "only" not in self.words and (place == "front" or follows) else None
-        return "adverb" if dep == "advmod" and first == last and self.words[number] in lexicon.ADVERBS else None
+        return None
 
     def _is_discourse(self, first: int, last: int) -> bool:
         return " ".join(self.words[first : last + 1]) in lexicon.DISCOURSE
@@ -260,26 +246,16 @@ class Adjuncts(MainClause):
             return False
         return all(self.words[n] in of_main for n in inside if self.refers(n))
 
-    def orders(self, adjunct: Adjunct) -> dict[str, list[Span | str]]:
-        """The parts of the sentence by the place of an adjunct; none for where it stands.
+    def orders(self, adjunct: Adjunct) -> dict[str, list[Span | str] | None]:
+        """The parts of the sentence by the place of an adjunct; None for where it stands.
 
-        Commas around the adjunct go with it: one follows it at the front, one precedes it at the end where it has to,
-        two enclose it inside.
+        Commas around the adjunct go with it: one follows it at the front, one precedes it at the end where it has to.
         """
-        own, last = (adjunct.first, adjunct.last), len(self.tokens) - 1
-        rest = self._rest(adjunct, self.lead, last)
+        own = (adjunct.first, adjunct.last)
+        spans = (self.lead, adjunct.first - 1), (max(self.lead, adjunct.last + 1), len(self.tokens) - 1)
+        rest = [self.trimmed(*span) for span in spans if any(map(self.is_word, range(span[0], span[1] + 1)))]
         orders = {"front": [own, ",", *rest], "end": [*rest, *[","][: adjunct.comma], own]}
-        if adjunct.subject is not None:
-            subject, predicate = (
-                self._rest(adjunct, *span) for span in ((self.lead, adjunct.subject), (adjunct.subject + 1, last))
-            )
-            orders["inward"] = [*subject, ",", own, ",", *predicate]
-        return {place: order for place, order in orders.items() if place != adjunct.place} | {adjunct.place: None}
-
-    def _rest(self, adjunct: Adjunct, first: int, last: int) -> list[Span]:
-        """The words from token `first` to token `last` without an adjunct."""
-        spans = (first, min(last, adjunct.first - 1)), (max(first, adjunct.last + 1), last)
-        return [self.trimmed(*span) for span in spans if any(map(self.is_word, range(span[0], span[1] + 1)))]
+        return {place: None if place == adjunct.place else order for place, order in orders.items()}
 
 
 def _is_year(word: str) -> bool:

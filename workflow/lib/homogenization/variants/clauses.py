@@ -98,19 +98,6 @@ class MainClause:
         """Number of the last token that is a word."""
         return max(number for number in range(len(self.tokens)) if self.is_word(number))
 
-    def head(self, number: int) -> int:
-        """Number of the token that a token depends on; -1 for the root."""
-        return self.tokens[number].head if self.tokens[number].head != number else -1
-
-    def span(self, number: int | None) -> Span | None:
-        """First and last token of all that depends on a token; None where others stand between, or without a token."""
-        return None if number is None else self.sentence.subtrees[number]
-
-    @property
-    def begins_with_word(self) -> bool:
-        """Whether no mark stands before the first word, nor a quote before the stop."""
-        return self.is_word(0) and self.sentence.written.rstrip(".!")[-1:].isalnum()
-
     def is_whole(self, first: int, last: int) -> bool:
         """Whether these tokens are whole words, and brackets and quotes of theirs close."""
         phrase = self.sentence.phrase(first, last) if first <= last else None
@@ -119,15 +106,14 @@ class MainClause:
 
 @dataclass(frozen=True)
 class Move:
-    """A phrase of a sentence that a construction puts elsewhere.
+    """A phrase of a sentence that can stand at its front and at its end.
 
     Attributes:
-        construction: Its name, a key of `CONSTRUCTIONS`.
+        construction: What the phrase is, one of `names.variants.CONSTRUCTIONS`.
         clause: The clause that it belongs to.
         phrase: Its first and last token.
-        orders: By the places where it can stand, the parts of the sentence behind its lead: spans of tokens, each
-            `is_whole`, and words and commas that the construction adds. What no part holds is left out. None where the
-            phrase stands already.
+        orders: By "front" and "end", the parts of the sentence behind its lead: spans of tokens, each `is_whole`, and
+            commas. What no part holds is left out. None where the phrase stands already.
     """
 
     construction: str
@@ -170,7 +156,7 @@ class Move:
 
     def _atoms_of(self, part: Span | str, atoms: Sequence[Atom]) -> Sequence[Atom]:
         if isinstance(part, str):
-            return [_COMMA] if part == "," else [Atom(word, "word") for word in part.split()]
+            return [_COMMA]
         start, end = self.clause.tokens[part[0]].start, self.clause.tokens[part[1]].end
         own = [n for n, atom in enumerate(atoms) if atom.span and atom.span[0] < end and start < atom.span[1]]
         first, last = own[0], own[-1]

@@ -1,14 +1,8 @@
 """English words by which a phrase that a construction can move is told from one that it cannot."""
 
-from typing import NamedTuple
-
-
-def _listed(text: str) -> list[str]:
-    return text.split()
-
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_listed(text))
+    return frozenset(text.split())
 
 
 def _phrases(text: str) -> frozenset[str]:
@@ -69,8 +63,6 @@ FREE_PREPOSITIONS = _words(
 )
 #: Prepositions that make an adjunct with a gerund.
 GERUND_PREPOSITIONS = _words("after before besides by despite instead since upon without")
-#: Prepositions whose phrase is no adjunct even at the front of a sentence.
-BOUND_PREPOSITIONS = _words("about of than to")
 #: Prepositions whose phrase is an adjunct with a noun of time, and with a noun of place.
 TIME_PREPOSITIONS, PLACE_PREPOSITIONS = _words("after at before for from in on within"), _words("at in on")
 TIMES = _words(
@@ -95,15 +87,6 @@ MOTIONS = _words(
     "come comes die ended ends fit fits get gets go goes going got live lived lives moved put puts sat set sit sits "
     "star starred starring stars stay stayed stays take takes took went work worked works"
 )
-#: Adverbs of the whole sentence.
-ADVERBS = _words(
-    "actually admittedly amazingly anyway apparently basically certainly clearly consequently essentially "
-    "eventually evidently fortunately frankly generally honestly hopefully however incidentally incredibly instead "
-    "interestingly ironically luckily maybe meanwhile nevertheless nonetheless nowadays obviously occasionally "
-    "oddly originally overall perhaps personally possibly predictably presumably recently regrettably sadly "
-    "seriously sometimes strangely supposedly surprisingly thankfully therefore today tonight ultimately "
-    "undoubtedly unfortunately usually yesterday"
-)
 #: Phrases that are adjuncts with every verb; a comma precedes them at the end.
 DISCOURSE = _phrases(
     "after all|all in all|as a matter of fact|as a result|as usual|at best|at least|at the very least|"
@@ -114,110 +97,3 @@ DISCOURSE = _phrases(
     "on the other hand|on the plus side|on the whole|to be fair|to be honest|to be sure|to me|"
     "to my surprise|to say the least|without a doubt|without question"
 )
-
-#: Comments behind which, or behind whose "that", a statement stands that may as well stand before them.
-OPINIONS = _phrases(
-    "i assume|i believe|i find|i feel|i guess|i imagine|i suppose|i suspect|i think|i 'd say|i would say|i must say|"
-    "i must admit|i have to admit|i have to say|i 'm afraid|i am afraid|i 'm sure|i am sure|it appears|it seems|"
-    "it seems to me|we think|we believe"
-)
-#: Words with which a definite noun phrase begins; by some of them it belongs to one who speaks or reads.
-OWNERS = _words("my our your")
-DEFINITE = OWNERS | _words("that the these this those")
-#: Words of a noun phrase whose meaning depends on its place.
-QUANTIFIERS = _words("all another any both each either every few many most neither no none one several some")
-#: Nouns of persons, and their endings; a noun with such an ending that is no person is among the things.
-PERSONS = _words(
-    "aunt baby bad boy boyfriend boys brother brothers cast character characters child children comedian comics cop "
-    "cops couple crew critic critics crowd daughter family father folks friend friends gal girl girlfriend girls "
-    "group guy guys hero heroes husband kid kids killers lad ladies lady lead leaders leads men mom mother nobody "
-    "ones people person son star stars team teen teens victim victims villain villains wife witch women"
-)
-PERSONAL = tuple(_listed("er ers or ors ist ists ian ians man woman men women ess one body"))
-THINGS = _words(
-    "adventure chapter color colors darkness happiness horror humor laughter mess number order power sadness "
-    "silliness thriller thrillers tone weather"
-)
-FILMS = _words("flick film films flicks it movie movies one show thing things")
-#: Past and present forms of verbs by which a thing does something to somebody, or counts.
-CAUSING = _words(
-    "amazed amazes amused amuses annoyed annoys attracted attracts bothered bothers bugged bugs caught confused "
-    "confuses disappointed disappoints disturbed disturbs drives drove fascinated fascinates got helped helps hurt "
-    "hurts impressed impresses interested interests intrigued intrigues keeps kept killed kills made makes mattered "
-    "matters moved puzzled puzzles redeemed redeems ruined ruins saved saves scared scares shocked shocks spoiled "
-    "spoils strikes struck surprised surprises touched worked works"
-)
-#: Verbs of which a thing is liked, missed or remembered.
-LIKING = _words(
-    "admire admired appreciate appreciated despised dislike disliked enjoy enjoyed expect expected hate hated hates "
-    "lack lacked lacks like liked likes love loved loves miss missed need needed needs prefer preferred remember "
-    "remembered want wanted wants"
-)
-#: Verbs that mean something else with many an object ("took the cake").
-HAVING = _words(
-    "be became become becomes did do does feature featured features fit fits gave get gets give gives got had has have "
-    "made make makes rest spend spends spent steal steals stole take takes took"
-)
-#: Nouns that with their verb mean something else than by themselves ("changed my mind", "missed the point").
-IDIOMATIC = TIMES | _words("attention breath case eye eyes favor favour heart job line mark mind money point trick way")
-#: Words of a noun phrase of which there is one.
-UNIQUE = _words(
-    "best biggest definitive director favorite favourite finest first funniest greatest hero heroine highlight killer "
-    "last main narrator only problem saddest scariest star strongest villain weakest worst"
-)
-#: Nouns by which a sentence says what follows from the one before.
-CONCLUSIONS = _words("answer conclusion consequence outcome point question result upshot")
-#: Pronouns of subjects, by those of objects; and the other way.
-NOMINATIVES = {"me": "I", "us": "we", "him": "he", "her": "she", "them": "they", "it": "it", "you": "you"}
-ACCUSATIVES = {nominative.casefold(): accusative for accusative, nominative in NOMINATIVES.items()}
-PLURAL_PRONOUNS = _words("they we you")
-#: Adverbs that stand before a verb and before its participle.
-MANNERS = _words(
-    "absolutely admirably also amazingly beautifully brilliantly clearly completely deeply effectively expertly "
-    "genuinely greatly masterfully nicely perfectly poorly really seriously skillfully superbly thoroughly totally "
-    "truly utterly wonderfully"
-)
-
-
-class Forms(NamedTuple):
-    """The forms of a verb."""
-
-    base: str
-    third: str
-    past: str
-    participle: str
-
-
-def _regular(base: str) -> Forms:
-    """The forms of a verb that neither doubles its last letter nor ends with a consonant and "y"."""
-    stem = base.removesuffix("e")
-    return Forms(base, base + ("es" if base.endswith(("s", "sh", "ch", "x")) else "s"), stem + "ed", stem + "ed")
-
-
-#: Verbs whose subject does something to their object, and which are used in both voices.
-VERBS = [
-    _regular(base)
-    for base in _listed(
-        "adapt adore amaze amuse annoy attack bore bother capture charm compose confuse create design destroy "
-        "develop direct disappoint discover disgust disturb edit enchant entertain fascinate film finance "
-        "fund haunt hire impress inspire insult intrigue introduce invent kill move murder narrate offend "
-        "overshadow perform photograph play portray produce publish puzzle release replace rescue ruin save "
-        "scare score shock spoil startle stun support surprise torment torture touch waste"
-    )
-] + [
-    Forms(*_listed(forms))
-    for forms in sorted(
-        _phrases(
-            "break breaks broke broken|choose chooses chose chosen|give gives gave given|shoot shoots shot shot|"
-            "sing sings sang sung|steal steals stole stolen|terrify terrifies terrified terrified|win wins won won|"
-            "write writes wrote written"
-        )
-    )
-]
-#: Folded words that a construction may add or leave out; one that is not here changes none.
-CHANGED = {
-    "slifting": frozenset(("that",)),
-    "wh_cleft": frozenset(("what", "is", "are", "was", "were")),
-    "as_for": frozenset(("as", "for", "it", "them")),
-    "passive": frozenset(("am", "are", "by", "is", "was", "were", *NOMINATIVES, *ACCUSATIVES)).union(*VERBS),
-}

@@ -72,7 +72,7 @@ def extract_keyphrases(
     Args:
         reviews: Columns review_id, text.
         parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them.
-        scorer: One of `SCORERS`, made for this corpus.
+        scorer: Scorer of their terms, made for this corpus.
         max_phrases: Largest number of distinct phrases of a review.
         ngram_range: Smallest and largest number of words of a phrase.
 

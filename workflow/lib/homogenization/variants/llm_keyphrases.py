@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -60,9 +60,9 @@ def extract_keyphrases_with_llm(
     """
     texts = dict(reviews.select("review_id", "text").iter_rows())
 
-    def requests(name: str, number: int) -> Iterator[Request]:
+    def request(name: str, number: int) -> Request:
         messages = render(author.prompt, review=texts[name], max_phrases=max_phrases)
-        yield Request(name, messages, KEY_PHRASES_SCHEMA, number)
+        return Request(name, messages, KEY_PHRASES_SCHEMA, number)
 
     def chosen(proposal: Proposal) -> _Choice:
         text, answer = texts[proposal.task], _Answer.read(proposal.completion)
@@ -74,7 +74,7 @@ def extract_keyphrases_with_llm(
         return _Choice(listed, n_dropped, chosen, None if chosen else "no phrase")
 
     judged = ask_in_rounds(
-        author, texts, requests, lambda proposals: [*map(chosen, proposals)], rounds=n_candidates, n_reviews=len(texts)
+        author, texts, request, lambda proposals: [*map(chosen, proposals)], rounds=n_candidates, n_reviews=len(texts)
     )
     choices = [choice for of_review in judged.values() for _, choice in of_review]
     logger.info(

@@ -1,44 +1,63 @@
-"""Variants of a review by a language model, which writes candidates of a unit until enough of them pass the filters."""
+"""Variants of a review by a language model, which writes one candidate after the other until one passes the filters."""
 
 import logging
-from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.variants.phrases import Placement, variant_table
-from homogenization.writers.answers import Author, Proposal, ask_in_rounds, passed
-from homogenization.writers.requests import Request
+from homogenization.corpus.cleaning import clean_text
+from homogenization.corpus.sentences import PUNCTUATION, Span, places, sentence_spans, words
+from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence, variant_table
+from homogenization.variants.schemas import CANDIDATE_SCHEMA, SCORE_SCHEMA
+from homogenization.writers.answers import Author, Proposal, ask_in_rounds
+from homogenization.writers.prompts import render
+from homogenization.writers.requests import Answer, Completion, Request
 
 logger = logging.getLogger(__name__)
 
-# review_id, text and placements of a review that is rewritten
-Rewritten = tuple[str, str, Sequence[Placement]]
 # (candidates, their originals) -> BERTScore of each, (candidates, 3): precision, recall, F1
 Score = Callable[[list[str], list[str]], np.ndarray]
+# distance of a position from each of `SIDES`
+DISTANCES: dict[str, Callable[[float], float]] = {"front": lambda place: place, "end": lambda place: 1 - place}
+_BREAKS = PUNCTUATION - {"."}  # within a sentence, a dot before white space belongs to an abbreviation ("Dr.")
+
+
+class _Answer(Answer):
+    review: str
+
+
+REVIEW_SCHEMA = _Answer.model_json_schema()
+
+
+@dataclass(frozen=True)
+class Review:
+    """A review with its key phrases in reading order, which do not overlap."""
+
+    name: str
+    text: str
+    phrases: tuple[Phrase, ...]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text offered for an original, a review or one of its sentences; its measurements; the reason for a refusal.
+    """A text offered for a review; its measurements; the reason for a refusal.
 
     Attributes:
         text: Offered text; None if the answer could not be read.
         reason: First of `REASONS` that applies; None if the candidate passed.
         finish_reason: `finish_reason` of the completion.
-        coverage: Share of the review's distinct key phrases that the text contains; 1 for a review without any; None
-            for a sentence.
+        coverage: Share of the review's distinct key phrases that the text contains; 1 for a review without any.
         distance: Mean distance of the phrases found from the requested side of their sentence, from 0 to 1; None if
-            no side is requested, no phrase found has a position, or for a sentence.
+            no side is requested, or no phrase found has a position.
         length_ratio: Number of words of the text over that of the original.
         scores: BERTScore against the original: precision, recall and F1; None if it was not computed.
-        placements: Placements of the phrases found in a review.
-        construction: How a writer moved a phrase (`names.variants.CONSTRUCTIONS`); None where it did not say.
-        phrase: Folded words of the phrase that it says it moved.
+        placements: Placements of the phrases found.
     """
 
     text: str | None
@@ -49,8 +68,6 @@ class Candidate:
     length_ratio: float | None = None
     scores: tuple[float, float, float] | None = None
     placements: tuple[Placement, ...] = ()
-    construction: str | None = None
-    phrase: str | None = None
 
     @property
     def f1(self) -> float | None:
@@ -58,161 +75,160 @@ class Candidate:
         return None if self.scores is None else self.scores[2]
 
 
-def first_failed(checks: Mapping[str, bool]) -> str | None:
-    """The reason for a refusal: the first check that failed; None if all hold."""
-    return next((name for name, holds in checks.items() if not holds), None)
-
-
-@dataclass(frozen=True)
-class Shard:
-    """The reviews of a shard.
-
-    Attributes:
-        reviews: Columns review_id, text, label.
-        keyphrases: Columns of `KEYPHRASE_SCHEMA`, in reading order, as `extract_keyphrases` gives.
-        parse: Columns of `PARSE_SCHEMA`; None where whole reviews are rewritten.
-    """
-
-    reviews: pl.DataFrame
-    keyphrases: pl.DataFrame
-    parse: pl.DataFrame | None = None
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """What a language model is to write, and what passes.
-
-    Attributes:
-        variant: Name of the variant.
-        author: Who writes it, by which prompt.
-        position: Where the key phrases of each sentence have to go; None if they may stand anywhere.
-        filters: Limits of the filters, the section `rewriting` of the configuration: candidates (largest number of
-            requests about a unit), length_ratio (smallest and largest), min_f1 (or None); and those of the unit.
-        protocol: How sentences are asked for: "grammar" or "json".
-        gate: The parser of the gate that sentences pass, as in `parse_reviews`; None where they pass none.
-    """
-
-    variant: str
-    author: Author
-    position: str | None
-    filters: Mapping[str, Any]
-    protocol: str = "grammar"
-    gate: Mapping[str, Any] | None = None
-
-
-class Task(Protocol):
-    """What is rewritten at a time; it has a hash.
-
-    Attributes:
-        name: The review_id.
-        sentence: Number of the sentence; None for a whole review.
-        text: The text.
-    """
-
-    name: str
-    sentence: int | None
-    text: str
-
-
-class Unit(ABC):
-    """The unit of a rewriting: what is asked for at a time, and how its candidates are judged and put together.
-
-    A module `variants.by_X` has one as `make_unit`.
-
-    Args:
-        shard: The reviews.
-        assignment: The variant.
-
-    Attributes:
-        tasks: Every review, or sentence, to rewrite.
-        rounds: How often a task is asked about at most, while none of its candidates passes.
-        schema: Columns of the table of candidates.
-    """
-
-    tasks: Sequence[Task]
-    rounds: int
-    schema: ClassVar[Mapping[str, Any]]
-
-    def __init__(self, shard: Shard, assignment: Assignment):
-        self.shard, self.assignment = shard, assignment
-
-    @abstractmethod
-    def requests(self, task: Task, number: int) -> Iterator[Request]:
-        """The requests about a task in a round."""
-
-    @abstractmethod
-    def judged(self, proposal: Proposal) -> Candidate:
-        """The candidate in an answer, judged by all filters but similarity."""
-
-    @abstractmethod
-    def best(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The one to take of a task's candidates that passed, at least one."""
-
-    @abstractmethod
-    def put_together(
-        self, judged: Mapping[Task, Sequence[Candidate]], taken: Mapping[Task, Candidate]
-    ) -> tuple[list[Rewritten], dict[str, pl.DataFrame]]:
-        """The reviews that are rewritten, in the order of the shard, and tables of this unit alone, by name.
-
-        Args:
-            judged: All candidates of each task.
-            taken: The candidate of each task that has one that passed.
-        """
-
-
-def rewrite_with_llm(unit: Unit, score: Score | None) -> dict[str, pl.DataFrame]:
+def rewrite_with_llm(
+    reviews: pl.DataFrame,
+    keyphrases: pl.DataFrame,
+    author: Author,
+    *,
+    variant: str,
+    position: str | None,
+    filters: Mapping[str, Any],
+    score: Score | None,
+) -> dict[str, pl.DataFrame]:
     """Write one variant of each review of a shard.
 
     Args:
-        unit: What is rewritten at a time, with the shard and the assignment.
+        reviews: Columns review_id, text, label.
+        keyphrases: Columns of `KEYPHRASE_SCHEMA`, in reading order, as `extract_keyphrases` gives.
+        author: Who writes, by which prompt.
+        variant: Name of the variant.
+        position: Side of each sentence where the key phrases have to go; None if they may stand anywhere.
+        filters: The section `rewriting` of the configuration: candidates (requests about a review at most),
+            length_ratio (least and largest), min_coverage, max_distance, min_f1 (or None).
         score: Scorer of similarity, called once in each round; None: it is not measured.
 
     Returns:
         Tables by name. `variant`: the reviews that were rewritten, in the order of the shard, columns of
         `VARIANT_SCHEMA`; the `sentence` of a placement is its number in the original. `candidates`: all candidates,
-        columns of the unit's `schema`; request is the key in the store, text is null if the answer could not be read,
-        and reason is null if the candidate passed. And those of the unit.
+        columns of `CANDIDATE_SCHEMA`; request is the key in the store, text is null if the answer could not be read,
+        and reason is null if the candidate passed. `similarity`: of the reviews that were rewritten, columns of
+        `SCORE_SCHEMA`, without rows if it was not measured.
 
     Raises:
         HomogenizationError: as `ask_in_rounds`.
     """
-    variant, author, reviews = unit.assignment.variant, unit.assignment.author, unit.shard.reviews
-
-    def judge(proposals: Sequence[Proposal]) -> list[Candidate]:
-        return _measured(unit, [unit.judged(one) for one in proposals], [one.task.text for one in proposals], score)
-
-    asked = ask_in_rounds(author, unit.tasks, unit.requests, judge, rounds=unit.rounds, n_reviews=len(reviews))
-    judged = {task: [candidate for _, candidate in of_task] for task, of_task in asked.items()}
-    taken = {task: unit.best(found) for task, of_task in asked.items() if (found := passed(of_task))}
-    rewritten, tables = unit.put_together(judged, taken)
-    candidates = [
-        {"variant": variant, "review_id": task.name, "sentence": task.sentence, "candidate": number}
-        | {"request": author.key(request), "taken": taken.get(task) is candidate, "f1": candidate.f1}
-        | {name: value for name, value in vars(candidate).items() if name in unit.schema}
-        for task, of_task in asked.items()
-        for number, (request, candidate) in enumerate(of_task)
+    phrases = phrases_by_review(keyphrases)
+    tasks = [
+        Review(name, text, tuple(phrases.get(name, ())))
+        for name, text in reviews.select("review_id", "text").iter_rows()
     ]
-    _report([candidate["reason"] for candidate in candidates], len(rewritten), len(reviews), author)
+
+    def request(task: Review, number: int) -> Request:
+        literal: dict[str, str] = {}  # each distinct phrase as first written in the review
+        for phrase in task.phrases:
+            literal.setdefault(phrase.term, task.text[phrase.start : phrase.end])
+        bullets = "\n".join(f"- {phrase}" for phrase in literal.values())
+        return Request(task.name, render(author.prompt, review=task.text, phrases=bullets), REVIEW_SCHEMA, number)
+
+    def judged(proposals: Sequence[Proposal]) -> list[Candidate]:
+        found = [judge(one.completion, one.task, position, filters) for one in proposals]
+        return _measured(found, [one.task.text for one in proposals], score, filters["min_f1"])
+
+    asked = ask_in_rounds(author, tasks, request, judged, rounds=filters["candidates"], n_reviews=len(reviews))
+    candidates = [
+        {"variant": variant, "review_id": task.name, "candidate": number, "request": author.key(one)}
+        | {"f1": candidate.f1}
+        | {name: value for name, value in vars(candidate).items() if name in CANDIDATE_SCHEMA}
+        for task, of_task in asked.items()
+        for number, (one, candidate) in enumerate(of_task)
+    ]
+    # no other is asked for after the one that passed
+    taken = [(task, one) for task, of_task in asked.items() for _, one in of_task if one.reason is None]
+    scores = [(variant, task.name, *one.scores) for task, one in taken if one.scores is not None]
+    _report([candidate["reason"] for candidate in candidates], len(taken), len(reviews), author)
     return {
-        "variant": variant_table(variant, reviews, rewritten),
-        "candidates": pl.DataFrame(candidates, unit.schema),
-        **tables,
+        "variant": variant_table(variant, reviews, [(task.name, one.text, one.placements) for task, one in taken]),
+        "candidates": pl.DataFrame(candidates, CANDIDATE_SCHEMA),
+        "similarity": pl.DataFrame(scores, SCORE_SCHEMA, orient="row"),
     }
 
 
+def judge(completion: Completion, task: Review, position: str | None, limits: Mapping[str, Any]) -> Candidate:
+    """Judge a completion by all filters except similarity.
+
+    Args:
+        completion: The answer of a language model, which should satisfy `REVIEW_SCHEMA`.
+        task: The cleaned review.
+        position: One of `DISTANCES`, or None where the phrases may stand anywhere.
+        limits: Limits of the filters: length_ratio (smallest and largest), min_coverage, max_distance.
+    """
+    answer, finish = _Answer.read(completion), completion.finish_reason
+    text = answer and clean_text(answer.review)
+    # most truncated answers are malformed too, and their length is what the user can change
+    if finish == "length":
+        return Candidate(text, "truncated", finish)
+    if text is None:
+        return Candidate(None, "malformed", finish)
+    if not words(text):
+        return Candidate(text, "empty", finish)
+    placements = find_again(task.text, task.phrases, text)
+    terms, found = {phrase.term for phrase in task.phrases}, {placement.phrase for placement in placements}
+    stand = [place for placement in placements if position and (place := placement.position) is not None]
+    measured = Candidate(
+        text,
+        None,
+        finish,
+        coverage=len(found) / len(terms) if terms else 1.0,
+        distance=sum(map(DISTANCES[position], stand)) / len(stand) if stand else None,
+        length_ratio=len(words(text)) / len(words(task.text)),
+        placements=tuple(placements),
+    )
+    shortest, longest = limits["length_ratio"]
+    checks = {
+        "identical": words(text) != words(task.text),
+        "length": shortest <= measured.length_ratio <= longest,
+        "coverage": measured.coverage >= limits["min_coverage"],
+        "position": measured.distance is None or measured.distance <= limits["max_distance"],
+    }
+    return replace(measured, reason=next((name for name, holds in checks.items() if not holds), None))
+
+
+def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list[Placement]:
+    """Find the phrases of `original` in `rewritten`; the n-th phrase with a term gets the n-th place of the term.
+
+    A place is a run of the term's folded words in a sentence, separated by white space without punctuation. Places do
+    not overlap; the search takes longer terms first.
+
+    Args:
+        original: A cleaned review.
+        phrases: Its key phrases in reading order, without overlaps.
+        rewritten: A cleaned text.
+
+    Returns:
+        A placement for each phrase that was found, in the order of `phrases`; `sentence` is its number in `original`.
+    """
+    spans, new_spans = sentence_spans(original), sentence_spans(rewritten)
+    sentence_ends = [end for _, end in new_spans]
+
+    def is_unbroken(run: Sequence[Span]) -> bool:
+        gaps = [rewritten[end:start] for (_, end), (start, _) in pairwise(run)]
+        is_in_one = bisect_right(sentence_ends, run[0][0]) == bisect_right(sentence_ends, run[-1][0])
+        return is_in_one and all(_BREAKS.isdisjoint(gap) and any(map(str.isspace, gap)) for gap in gaps)
+
+    found = places(rewritten, {phrase.term for phrase in phrases}, is_unbroken)
+    placements = []
+    for phrase in phrases:
+        if found[phrase.term]:
+            start, _ = found[phrase.term].pop(0)
+            before = place_in_sentence(original, spans[phrase.sentence], phrase.start, phrase.term)
+            after = place_in_sentence(rewritten, new_spans[bisect_right(sentence_ends, start)], start, phrase.term)
+            placements.append(Placement(phrase.term, phrase.sentence, before, after))
+    return placements
+
+
 def _measured(
-    unit: Unit, candidates: Sequence[Candidate], originals: Sequence[str], score: Score | None
+    candidates: Sequence[Candidate], originals: Sequence[str], score: Score | None, min_f1: float | None
 ) -> list[Candidate]:
-    """The candidates; those that passed are measured against what they are offered for, and judged by F1."""
+    """The candidates; those that passed are measured against their originals, and judged by F1."""
     ahead = [number for number, candidate in enumerate(candidates) if candidate.reason is None]
-    texts, min_f1 = [candidates[number].text for number in ahead], unit.assignment.filters["min_f1"]
-    scores = score(texts, [originals[number] for number in ahead]) if score else [None] * len(ahead)
+    if score is None or not ahead:
+        return list(candidates)
     found = list(candidates)
+    scores = score([candidates[number].text for number in ahead], [originals[number] for number in ahead])
     for number, row in zip(ahead, scores, strict=True):
-        triple = None if row is None else tuple(map(float, row))
-        is_unlike = min_f1 is not None and triple is not None and not triple[2] >= min_f1
-        reason = "similarity" if is_unlike else None
-        found[number] = replace(candidates[number], scores=triple, reason=reason)
+        triple = tuple(map(float, row))
+        is_unlike = min_f1 is not None and not triple[2] >= min_f1
+        found[number] = replace(candidates[number], scores=triple, reason="similarity" if is_unlike else None)
     return found
 
 

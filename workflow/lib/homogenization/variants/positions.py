@@ -1,14 +1,12 @@
 """Positions to which the rule-based rewriter moves the phrases of a sentence.
 
-A position is a function of the sentence's layout and a seeded random source. It returns the new order: phrases by their
-number, -1 for the next other word. To add one, write the function and put it into `POSITIONS`. `inward` depends on the
-other sentences of the review too, and stands apart.
+Each gives the new order: phrases by their number, -1 for the next other word. `inward` depends on the other sentences
+of the review too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count, pairwise
-from random import Random
 from typing import NamedTuple
 
 
@@ -35,6 +33,14 @@ class Layout:
     def n_others(self) -> int:
         """Number of other words."""
         return self.order.count(-1)
+
+    def grouped(self, slot: int) -> list[int]:
+        """The order with all phrases together behind `slot` other words."""
+        return [-1] * slot + list(range(self.n_phrases)) + [-1] * (self.n_others - slot)
+
+    def at(self, side: str) -> list[int]:
+        """The order with all phrases at the "front" or at the "end"."""
+        return self.grouped({"front": 0, "end": self.n_others}[side])
 
     def positions(self, order: Sequence[int]) -> list[float]:
         """The position of each phrase with the sentence in `order`, as in `Placement`; 0 for a whole sentence."""
@@ -67,27 +73,6 @@ def _neighbours(order: Sequence[int]) -> set[tuple[int, int]]:
 # how often the sentences of a review choose their inward places, and what a split constituent and a pair of neighbours
 # that is broken up weigh against a displacement by the whole sentence
 ROUNDS, SPLIT, JOIN = 3, 0.05, 0.12
-Arrange = Callable[[Layout, Random], list[int]]
-
-
-def _scattered(layout: Layout, random: Random) -> list[int]:
-    """Insert each phrase in turn at a random place among words and earlier phrases: all orders are equally likely."""
-    order = [-1] * layout.n_others
-    for phrase in range(layout.n_phrases):
-        order.insert(random.randrange(len(order) + 1), phrase)
-    return order
-
-
-def _grouped(layout: Layout, slot: int) -> list[int]:
-    """All phrases, in their order, behind `slot` other words."""
-    return [-1] * slot + list(range(layout.n_phrases)) + [-1] * (layout.n_others - slot)
-
-
-POSITIONS: dict[str, Arrange] = {
-    "front": lambda layout, random: _grouped(layout, 0),
-    "end": lambda layout, random: _grouped(layout, layout.n_others),
-    "scattered": _scattered,
-}
 
 
 class _Choice(NamedTuple):
@@ -98,8 +83,8 @@ class _Choice(NamedTuple):
     cost: float
 
 
-def inward(layouts: Sequence[Layout], like: Arrange) -> list[list[int]]:
-    """The orders of a review's sentences with the phrases of each grouped within it, moved as far as in `like`.
+def inward(layouts: Sequence[Layout], like: str) -> list[list[int]]:
+    """The orders of a review's sentences with the phrases of each grouped within it, moved as far as to a side, `like`.
 
     Phrases never stand at the first or the last place of a sentence. Some sentences cannot match: a phrase at the end
     moves less far inward than to the front. So the displacement is balanced over the review: the sentences, those with
@@ -107,7 +92,7 @@ def inward(layouts: Sequence[Layout], like: Arrange) -> list[list[int]]:
     in `ROUNDS`. Among places as good, one that splits no constituent and breaks up few neighbours is taken. A sentence
     with fewer than two other words stays as it is.
     """
-    targets = [layout.displacement(like(layout, Random(0))) for layout in layouts]
+    targets = [layout.displacement(layout.at(like)) for layout in layouts]
     choices = [_inner_choices(layout) for layout in layouts]
     chosen = [_Choice(layout.order, 0.0, 0.0) for layout in layouts]
     for number, target in enumerate(targets):
@@ -124,7 +109,7 @@ def inward(layouts: Sequence[Layout], like: Arrange) -> list[list[int]]:
 def _inner_choices(layout: Layout) -> list[_Choice]:
     """The orders of a sentence in which its phrases stand together, with other words on both sides."""
     slots = range(1, layout.n_others) if layout.n_phrases else range(0)
-    orders = [(slot, _grouped(layout, slot)) for slot in slots]
+    orders = [(slot, layout.grouped(slot)) for slot in slots]
     return [
         _Choice(order, layout.displacement(order), SPLIT * (slot in layout.breaks) + JOIN * layout.broken(order))
         for slot, order in orders

@@ -1,21 +1,18 @@
 """Rule-based variants of a review: its key phrases move within their sentences, and all words stay the same."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from random import Random
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.atoms import names_in
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.construction_words import CHANGED
 from homogenization.variants.constructions import move_by_constructions
-from homogenization.variants.gate import Gate, word_changes
 from homogenization.variants.phrases import (
     Phrase,
     Placement,
@@ -24,7 +21,7 @@ from homogenization.variants.phrases import (
     place_in_sentence,
     variant_table,
 )
-from homogenization.variants.positions import POSITIONS, inward
+from homogenization.variants.positions import inward
 from homogenization.variants.rearrangement import draft_of, rearranged
 
 # what counts a word of difference in length, in the choice of other phrases, against a difference in position, which
@@ -49,19 +46,15 @@ def move_by_rules(
     *,
     like: str | None = None,
     which: str = "key",
-    seed: int = 0,
-    name: str = "",
 ) -> tuple[str, list[Placement]]:
     """Move the phrases of each sentence; a sentence without phrases, or with all of them in place, stays unchanged.
 
     Args:
         sentences: The parsed sentences of a cleaned review.
         phrases: Its key phrases in reading order, without overlaps. Each moves with its constituent.
-        position: A name in `POSITIONS`, or "inward".
+        position: "front", "end" or "inward".
         like: With "inward", the position of which the displacement is matched; otherwise None.
         which: "key" to move the key phrases, "other" to move others that match them.
-        seed: Seed of the random places; with `name` and the number of the sentence it determines each place.
-        name: The review_id.
 
     Returns:
         The rewritten review, with its sentences joined by spaces, and the placement of each constituent that was to
@@ -75,11 +68,7 @@ def move_by_rules(
         for sentence, own in zip(sentences, of_sentence, strict=True)
     ]
     layouts = [draft.layout for draft in drafts]
-    if position == "inward":
-        orders = inward(layouts, POSITIONS[like])
-    else:
-        seeds = [int.from_bytes(seeded_hash(seed, name, number, size=8)) for number in range(len(layouts))]
-        orders = [POSITIONS[position](layout, Random(of)) for layout, of in zip(layouts, seeds, strict=True)]
+    orders = inward(layouts, like) if position == "inward" else [layout.at(position) for layout in layouts]
     names = names_in(text)
     rewritten, placements = [], []
     for sentence, draft, order in zip(sentences, drafts, orders, strict=True):
@@ -127,9 +116,7 @@ def rewrite_reviews(
     variant: str,
     rewriter: str,
     *,
-    seed: int = 0,
     phrases: str = "key",
-    gate: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> pl.DataFrame:
     """Write one variant of each review.
@@ -141,9 +128,7 @@ def rewrite_reviews(
         parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them; None for the rewriter "none".
         variant: Name of the variant.
         rewriter: "none" to keep the text, "rules" for `move_by_rules`, "constructions" for `move_by_constructions`.
-        seed: Seed of what is random.
         phrases: Which phrases move, `which` of the rewriter.
-        gate: The parser of the gate that sentences of "constructions" pass, as in `parse_reviews`; None: no gate.
         options: Further arguments of the rewriter, among them `position`.
 
     Returns:
@@ -151,27 +136,20 @@ def rewrite_reviews(
     """
     if rewriter == "constructions":
         keyphrases = keyphrases.sort("score", descending=True, maintain_order=True)
-    changeable = frozenset().union(*(CHANGED.get(name, ()) for name in options.get("constructions", ())))
     keys = phrases_by_review(keyphrases)
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
-    made, n_same, passes = [], 0, Gate(gate) if gate else None
+    made, n_same = [], 0
     for name, text in reviews.select("review_id", "text").iter_rows():
         if rewriter == "none":
             rewritten, placements = keep_text(text, keys.get(name, []))
-        elif rewriter == "rules":
-            how = {**options, "which": phrases, "seed": seed, "name": name}
-            rewritten, placements = move_by_rules(parsed[name], keys.get(name, []), **how)
         else:
-            how = {**options, "which": phrases, "passes": passes}
-            rewritten, placements = move_by_constructions(parsed[name], keys.get(name, []), **how)
+            move = move_by_rules if rewriter == "rules" else move_by_constructions
+            rewritten, placements = move(parsed[name], keys.get(name, []), which=phrases, **options)
         own, others = words(text), words(rewritten)
         n_same += own == others
-        if set().union(*word_changes(text, rewritten).values()) - changeable:
+        if Counter(own) != Counter(others):
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
         made.append((name, rewritten, placements))
-    if passes:
-        told = ", ".join(f"{reason} {count}" for reason, count in passes.refused.most_common()) or "none"
-        logging.info("%s: the gate refused these candidates of sentences: %s", variant, told)
     if rewriter != "none" and n_same:
         level = logging.INFO if len(made) - n_same >= LEAST_SHARE * len(made) else logging.WARNING
         logging.log(level, "%s: %d of %d texts are as the original. %s.", variant, n_same, len(made), MORE_CHANGE)

@@ -21,6 +21,26 @@ VARIANT_SCHEMA = {
     "label": pl.String,
     "placements": pl.List(PLACEMENT),
 }
+# why a candidate of a language model is refused, in the order of the checks
+REASONS = ("truncated", "malformed", "empty", "identical", "length", "coverage", "position", "similarity")
+JUDGEMENT_SCHEMA = {
+    "reason": pl.String,  #: the first filter that it fails; null where it passes
+    #: share of the review's distinct key phrases that stand in it word for word; null where not judged, also in the
+    #: next columns
+    "coverage": pl.Float64,
+    #: mean distance of the key phrases from their side of the sentence, as a fraction of the sentence
+    "distance": pl.Float64,
+    "length_ratio": pl.Float64,  #: its words / the review's
+    "f1": pl.Float64,  #: BERTScore, with `rewriting.min_f1`
+    "finish_reason": pl.String,  #: why the model stopped: `stop`, or `length` for an answer cut short
+}
+CANDIDATE_SCHEMA = {
+    **columns("variant", "review_id"),
+    "candidate": pl.Int64,
+    "request": pl.String,
+    "text": pl.String,
+    **JUDGEMENT_SCHEMA,
+}
 #: A row for each rewritten review. `similarity/random_pairs/{shard}.parquet` has the same columns, with the variant
 #: `random_pairs`, and `other_review_id` String.
 SCORE_SCHEMA = {

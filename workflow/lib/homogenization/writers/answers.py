@@ -69,7 +69,7 @@ def _described(writer: Writer, request: Request) -> dict[str, Any]:
     return {
         "identity": writer.identity,
         "messages": request.messages,
-        **request.form,
+        "schema": request.schema,
         "parameters": {**writer.parameters, "candidate": request.candidate},
     }
 
@@ -117,11 +117,6 @@ class Author:
     store: RequestStore
     prompt: Mapping[str, Any]
 
-    @property
-    def is_greedy(self) -> bool:
-        """Whether equal messages have equal answers, whatever the seed."""
-        return self.writer.parameters["temperature"] == 0
-
     def key(self, request: Request) -> str:
         """The name of the answer in the store."""
         return self.store.key(self.writer, request)
@@ -144,7 +139,7 @@ class Proposal(NamedTuple):
 def ask_in_rounds(
     author: Author,
     tasks: Iterable[Hashable],
-    requests: Callable[[Any, int], Iterable[Request]],
+    request: Callable[[Any, int], Request],
     judge: Callable[[list[Proposal]], Sequence[Judgement]],
     *,
     rounds: int,
@@ -155,7 +150,7 @@ def ask_in_rounds(
     Args:
         author: Who is asked.
         tasks: What is asked about.
-        requests: (task, number of the round from 0) -> what is asked about it in this round.
+        request: (task, number of the round from 0) -> what is asked about it in this round.
         judge: Called once in each round, with all answers of the round; gives the judgement of each.
         rounds: Largest number of rounds.
         n_reviews: Number of reviews in the shard, for the message of the error.
@@ -171,10 +166,10 @@ def ask_in_rounds(
     failures: dict[str, Failure] = {}
     waiting = list(judged)
     for number in range(rounds):
-        asked = [(task, request) for task in waiting for request in requests(task, number)]
-        answers = answered(author.store, author.writer, [request for _, request in asked])
+        asked = [(task, request(task, number)) for task in waiting]
+        answers = answered(author.store, author.writer, [one for _, one in asked])
         answers = list(zip(asked, answers, strict=True))
-        failures |= {request.name: answer for (_, request), answer in answers if isinstance(answer, Failure)}
+        failures |= {one.name: answer for (_, one), answer in answers if isinstance(answer, Failure)}
         if failures and number == rounds - 1:
             break  # nothing more is asked, and no judgement avoids the error
         proposals = [Proposal(*of, answer) for of, answer in answers if isinstance(answer, Completion)]

@@ -1,51 +1,51 @@
 """A writer that runs in the job's process: a language model with a chat template, which answers in batches."""
 
-import copy
 import logging
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
-from itertools import takewhile
 from typing import Any
 
 import torch
 from jinja2 import TemplateError
 from transformers import (
     AutoModelForCausalLM,
-    DynamicCache,
     GenerationConfig,
+    LogitsProcessor,
     LogitsProcessorList,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    TemperatureLogitsWarper,
+    TopPLogitsWarper,
 )
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from homogenization.models.devices import placement, ran_out_of_memory
+from homogenization.models.devices import placement
 from homogenization.models.loading import context_of, load_config, load_network
 from homogenization.models.source import ResolvedWeights
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import HUB_FILES, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.requests import Completion, Failure, Request, generation, request_seed
-from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
 
 logger = logging.getLogger(__name__)
 
-# tokens of each answer, after which the answers that ended leave the batch
-_STEP = 8
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+# begins a chat template that prints today's date: a request has one prompt, and so one answer, on every day
+TODAY = datetime(2024, 7, 26)
+_NAMED = [(f"%{name}", TODAY.strftime(f"%{name}")) for name in ("-d", *"AaBbdeHIjMmpSYy")]
+_NAMING = " ".join(f"| replace({name!r}, {value!r})" for name, value in _NAMED)
+_ONE_DAY = "{%- macro strftime_now(format) -%}{{ format " + _NAMING + " }}{%- endmacro +%}"
 
 
 class LocalWriter:
     """Answers requests with a language model in this process; the first request loads it.
 
     Args:
-        entry: Entry of `writers`: weights, dtype, device, batch_size (requests), structured_output ("json_schema" or
-            "none"), temperature (0: always the likeliest token), top_p, max_new_tokens; gpus (number of GPUs that share
-            the layers, by default 1).
+        entry: Entry of `writers`: weights, dtype, device, batch_size (requests), temperature (0: always the likeliest
+            token), top_p, max_new_tokens; gpus (number of GPUs that share the layers, by default 1).
         seed: Seed from which the seed of each request is derived.
     """
 
@@ -53,7 +53,6 @@ class LocalWriter:
         self.parameters = generation(entry, seed)
         self._entry = entry
         self._weights = entry["weights"]
-        self._read: tuple[Sequence[int], DynamicCache] | None = None
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -78,133 +77,62 @@ class LocalWriter:
 
     @cached_property
     def _model(self) -> "_ChatModel":
+        logger.info("loading %s", self._resolved.description)
         return _load_chat_model(self._resolved, self._entry)
 
     def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
         """Yield (number of the request, result) batch by batch, the shortest prompts first.
 
-        When memory runs out, the batch size is halved for all remaining requests, whose prompts are longer.
-
         Raises:
-            HomogenizationError: the model can't be loaded, its chat template refuses the messages, or llguidance can't
-                read the regular expression of a request.
+            HomogenizationError: the model can't be loaded, its chat template refuses the messages, or a batch does not
+                fit into the memory.
         """
-        if not requests:
-            return
         prompts = [self._model.token_ids(request.messages) for request in requests]
-        longest = self._model.context - self.parameters["max_new_tokens"]
-        for number, prompt in enumerate(prompts):
-            if len(prompt) > longest:
-                yield number, self._too_long(prompt)
-        waiting = sorted(
-            (number for number, prompt in enumerate(prompts) if len(prompt) <= longest),
-            key=lambda number: len(prompts[number]),
-        )
-        start = self._shared_start([prompts[number] for number in waiting])
+        most = self.parameters["max_new_tokens"]
+        fitting = []
+        for number in sorted(range(len(prompts)), key=lambda number: len(prompts[number])):
+            if len(prompts[number]) + most <= self._model.context:
+                fitting.append(number)
+                continue
+            yield (
+                number,
+                Failure(
+                    f"the prompt has {len(prompts[number])} tokens and max_new_tokens is {most}, more than the model's "
+                    f"context of {self._model.context}; lower max_new_tokens or corpus max_words"
+                ),
+            )
         size = self._entry["batch_size"]
-        while waiting:
-            batch = waiting[:size]
-            asked = [requests[number] for number in batch], [prompts[number] for number in batch]
+        for batch in (fitting[start : start + size] for start in range(0, len(fitting), size)):
             try:
-                answers = self._answers(*asked, start)
-            except RuntimeError as error:
-                if not ran_out_of_memory(error):
-                    raise
-                answers = []
-            if not answers:  # after `except`: inside, the error still holds the tensors that fill the memory
-                torch.cuda.empty_cache()
-                if len(batch) > 1:
-                    size = len(batch) // 2
-                    logger.warning("memory ran out at %d requests a batch; from here on %d", len(batch), size)
-                    continue
-                answers = [self._too_large(prompts[batch[0]])]
-            waiting = waiting[len(batch) :]
-            logger.info("%d of %d requests are done", len(requests) - len(waiting), len(requests))
+                answers = self._answers([requests[n] for n in batch], [prompts[n] for n in batch])
+            except torch.OutOfMemoryError as error:
+                raise HomogenizationError(
+                    f"writers: memory runs out at {len(batch)} requests a batch, with prompts of up to "
+                    f"{len(prompts[batch[-1]])} tokens. Lower batch_size, max_new_tokens or corpus max_words, or give "
+                    "the writer more GPUs (gpus). No answer that is there is asked for again."
+                ) from error
             yield from zip(batch, answers, strict=True)
 
-    def _shared_start(self, prompts: Sequence[list[int]]) -> list[int]:
-        """The tokens that all prompts begin with, whose keys and values are computed once; none if they can't be.
-
-        Shorter prompts of a batch are padded behind this start. In a sliding window, padding takes the place of tokens.
-        """
-        longest = max(map(len, prompts), default=0) + self.parameters["max_new_tokens"]
-        if len(prompts) < 2 or longest > self._model.smallest_window:
-            return []
-        first, last = min(prompts)[:-1], max(prompts)[:-1]  # in the order of words; those between begin as both do
-        return [token for token, other in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))]
-
-    def _answers(
-        self, requests: Sequence[Request], prompts: Sequence[list[int]], start: Sequence[int]
-    ) -> list[Completion]:
-        """Answer one batch of requests, whose prompts begin with the tokens `start`."""
-        model = self._model
-        device = model.network.device
-        token_ids, attended = self._padded(prompts, start)
-        processors = LogitsProcessorList()
-        if self.parameters["structured_output"] != "none":
-            matchers = [model.grammars.matcher(request) for request in requests]
-            processors.append(GrammarMask(matchers, model.end_tokens))
-        if self.parameters["temperature"] > 0:
-            seeds = [request_seed(self.parameters["seed"], request) for request in requests]
-            processors.append(SeededSampling(seeds, self.parameters["temperature"], self.parameters["top_p"], device))
-        cache = self._keys_and_values(token_ids, attended, start) if start else None
-        most = self.parameters["max_new_tokens"]
-        step = _STEP if model.smallest_window else most  # a network that keeps something else cannot go on
-        rows, new = list(range(len(prompts))), [[] for _ in prompts]
-        for done in range(0, most, step):
-            written = model.network.generate(
-                token_ids,
-                attention_mask=attended,
-                past_key_values=cache,
-                max_new_tokens=min(step, most - done),
-                logits_processor=processors,
-                return_dict_in_generate=True,
-            )
-            n_before, token_ids, cache = token_ids.shape[1], written.sequences, written.past_key_values
-            for row, tokens in zip(rows, token_ids[:, n_before:].tolist(), strict=True):
-                new[row] += tokens
-            going = [place for place, row in enumerate(rows) if set(new[row]).isdisjoint(model.end_tokens)]
-            if not going:
-                break
-            attended = torch.nn.functional.pad(attended, (0, token_ids.shape[1] - n_before), value=1)
-            if len(going) < len(rows):
-                rows, token_ids, attended = [rows[place] for place in going], token_ids[going], attended[going]
-                cache.batch_select_indices(torch.tensor(going, device=device))
-                for processor in processors:
-                    processor.keep(going)
-        return [self._completion(tokens, len(prompt)) for tokens, prompt in zip(new, prompts, strict=True)]
-
-    def _padded(self, prompts: Sequence[list[int]], start: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """The prompts as rows of one width, padded behind `start`; and 1 where a token is none of the padding."""
+    def _answers(self, requests: Sequence[Request], prompts: Sequence[list[int]]) -> list[Completion]:
+        """Answer one batch of requests, whose prompts are padded on the left."""
+        network, ends = self._model.network, self._model.end_tokens
         width = max(map(len, prompts))
-        padding = [width - len(prompt) for prompt in prompts]
-        rows = [
-            [*start, *[self._model.end_tokens[0]] * n_more, *prompt[len(start) :]]
-            for prompt, n_more in zip(prompts, padding, strict=True)
-        ]
-        attended = [[1] * len(start) + [0] * n_more + [1] * (width - len(start) - n_more) for n_more in padding]
-        device = self._model.network.device
-        return torch.tensor(rows, device=device), torch.tensor(attended, device=device)
-
-    def _keys_and_values(self, token_ids: torch.Tensor, attended: torch.Tensor, start: Sequence[int]) -> DynamicCache:
-        """Keys and values of the prompts but for their last tokens; writing appends to them.
-
-        Those of `start` are computed once for all batches, and those of equal prompts once for all their candidates.
-        """
-        if self._read is None or self._read[0] != start:
-            self._read = None  # before others are computed: they need the memory
-            network, cache = self._model.network, DynamicCache(config=self._model.network.config)
-            with torch.inference_mode():
-                network.base_model(torch.tensor([start], device=network.device), past_key_values=cache)
-            self._read = start, cache
-        cache = copy.deepcopy(self._read[1])
-        (different, attended), numbers = torch.unique(torch.stack([token_ids, attended]), dim=1, return_inverse=True)
-        cache.batch_repeat_interleave(len(different))
-        options = {"attention_mask": attended, "past_key_values": cache, "return_dict_in_generate": True}
-        cache = self._model.network.generate(different, max_new_tokens=1, **options).past_key_values
-        cache.crop(-1)
-        cache.batch_select_indices(numbers)
-        return cache
+        token_ids = torch.tensor([[ends[0]] * (width - len(prompt)) + prompt for prompt in prompts])
+        attended = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        processors = LogitsProcessorList()
+        if self.parameters["temperature"] > 0:
+            processors.append(TemperatureLogitsWarper(float(self.parameters["temperature"])))
+            if self.parameters["top_p"] < 1:
+                processors.append(TopPLogitsWarper(self.parameters["top_p"]))
+            processors.append(Drawn([request_seed(self.parameters["seed"], one) for one in requests], network.device))
+        written = network.generate(
+            token_ids.to(network.device),
+            attention_mask=attended.to(network.device),
+            max_new_tokens=self.parameters["max_new_tokens"],
+            logits_processor=processors,
+        )
+        new = written[:, width:].tolist()
+        return [self._completion(tokens, len(prompt)) for tokens, prompt in zip(new, prompts, strict=True)]
 
     def _completion(self, tokens: list[int], n_prompt: int) -> Completion:
         """The answer in the new tokens of one row; the tokens after its first end token are padding."""
@@ -214,21 +142,26 @@ class LocalWriter:
         usage = {"prompt_tokens": n_prompt, "completion_tokens": n_tokens, "total_tokens": n_prompt + n_tokens}
         return Completion(text, "stop" if ends else "length", usage)
 
-    def _too_long(self, prompt: list[int]) -> Failure:
-        return Failure(
-            f"the prompt has {len(prompt)} tokens and max_new_tokens is {self.parameters['max_new_tokens']}, more than "
-            f"the model's context of {self._model.context}; lower max_new_tokens or corpus max_words"
-        )
-
-    def _too_large(self, prompt: list[int]) -> Failure:
-        return Failure(
-            f"memory runs out even for this request alone (a prompt of {len(prompt)} tokens, max_new_tokens "
-            f"{self.parameters['max_new_tokens']}); lower max_new_tokens or corpus max_words, or give the writer a "
-            "larger GPU or more of them (gpus)"
-        )
-
 
 make_writer = LocalWriter  # what the module of a backend is asked for
+
+
+class Drawn(LogitsProcessor):
+    """Adds Gumbel noise to the scores, so that the largest is a draw from them (Gumbel 1954).
+
+    Each row has its own random generator, so an answer does not depend on the other rows of the batch.
+    """
+
+    def __init__(self, seeds: Sequence[int], device: torch.device):
+        self._generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """The scores, rows × vocabulary, with noise."""
+        noise = torch.empty_like(scores)
+        for row, generator in zip(noise, self._generators, strict=True):
+            row.exponential_(generator=generator)
+        # a zero would give an infinite score, or NaN for an excluded token
+        return scores - noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
 
 
 @dataclass(frozen=True)
@@ -240,16 +173,12 @@ class _ChatModel:
         tokenizer: A fast tokenizer with a chat template.
         context: Largest number of tokens of prompt and answer together.
         end_tokens: Tokens that end an answer, at least one.
-        grammars: Matchers for this tokenizer.
-        smallest_window: How many tokens each layer attends to at least; infinite where all attend to all.
     """
 
     network: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     context: int
     end_tokens: list[int]
-    grammars: Grammars
-    smallest_window: float
 
     def token_ids(self, messages: list[dict[str, str]]) -> list[int]:
         """The token ids of the prompt that the chat template makes of `messages`."""
@@ -274,7 +203,9 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
             f"writers: {weights.description} has no chat template, so it is not made for instructions. Choose an "
             "instruction-tuned model ('-Instruct', '-it'), or add a chat_template.jinja to a copy."
         )
-    config = load_config(folder)
+    named = tokenizer.chat_template
+    one = isinstance(named, str)
+    tokenizer.chat_template = _ONE_DAY + named if one else {name: _ONE_DAY + text for name, text in named.items()}
     places = placement(entry["device"], entry.get("gpus", 1))
     network = load_network(AutoModelForCausalLM, folder, entry["dtype"], **places)
     configured = network.generation_config.eos_token_id
@@ -283,16 +214,4 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
     if not end_tokens:
         raise HomogenizationError(f"writers: neither model nor tokenizer of {weights.description} has an end token.")
     network.generation_config = GenerationConfig(eos_token_id=end_tokens, pad_token_id=end_tokens[0], do_sample=False)
-    grammars = Grammars(tokenizer, config.get_text_config().vocab_size, end_tokens)
-    context = context_of(config, tokenizer, folder)
-    return _ChatModel(network, tokenizer, context, end_tokens, grammars, _smallest_window(network))
-
-
-def _smallest_window(network: PreTrainedModel) -> float:
-    """The smallest number of tokens that a layer attends to; 0 where one keeps something else than keys and values."""
-    if network._is_stateful:
-        return 0
-    kinds = {type(layer): layer for layer in DynamicCache(config=network.config).layers}
-    if not kinds.keys() <= {DynamicLayer, DynamicSlidingWindowLayer}:
-        return 0
-    return min((getattr(layer, "sliding_window", None) or math.inf for layer in kinds.values()), default=math.inf)
+    return _ChatModel(network, tokenizer, context_of(load_config(folder), tokenizer, folder), end_tokens)

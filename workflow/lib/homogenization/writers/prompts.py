@@ -10,7 +10,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Section
 from homogenization.run.yaml_files import read_yaml
 
-PLACEHOLDERS = ("review", "phrases", "max_phrases", "sentence", "phrase", "place")
+PLACEHOLDERS = ("review", "phrases", "max_phrases")
 
 
 class _Prompt(Section):
@@ -35,20 +35,10 @@ class _Prompt(Section):
     @field_validator("user")
     @classmethod
     def names_the_text(cls, text: str) -> str:
-        """Refuse a text without $review, or $sentence with $phrase or $phrases."""
-        if asked_by({"user": text}) is None:
-            cure = "where the text of the review goes; or $sentence and $phrase (or $phrases), for single sentences"
-            raise ValueError(f"lacks $review, {cure}")
+        """Refuse a text without $review."""
+        if "review" not in Template(text).get_identifiers():
+            raise ValueError("lacks $review, where the text of the review goes")
         return text
-
-
-def asked_by(prompt: dict[str, Any]) -> tuple[str, str] | None:
-    """The unit that a prompt asks to rewrite, and by which protocol; None where the text of no unit has a place."""
-    names = set(Template(prompt["user"]).get_identifiers())
-    if "review" in names:
-        return "review", "grammar"
-    protocol = next((how for name, how in (("phrase", "grammar"), ("phrases", "json")) if name in names), None)
-    return ("sentence", protocol) if protocol and "sentence" in names else None
 
 
 def load_prompt(path: str | Path) -> dict[str, Any]:

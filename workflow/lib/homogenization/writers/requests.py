@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol, Self
 
-import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-# of JSON in the grammars of llguidance: without this limit, a small model can repeat white space for ever
-WHITE_SPACE = {"whitespace_pattern": r"[ \n]?"}
+_FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -21,35 +19,14 @@ class Request:
     Attributes:
         name: The review_id, for errors; the model does not see it.
         messages: The chat, a list of {"role", "content"}, from `homogenization.writers.prompts.render`.
-        schema: JSON Schema that the answer has to satisfy; None where `regex` is given.
+        schema: JSON Schema that the answer has to satisfy.
         candidate: Number of the answer among several to the same messages, from 0; it is part of the seed.
-        regex: Regular expression that the whole answer has to match; None where `schema` is given. It holds what
-            Python and all backends read alike: no anchors, no look-around, no back-references.
     """
 
     name: str
     messages: list[dict[str, str]]
-    schema: dict[str, Any] | None
+    schema: dict[str, Any]
     candidate: int
-    regex: str | None = None
-
-    @property
-    def form(self) -> dict[str, Any]:
-        """The form of the answer as JSON: `schema`, and `regex` where there is one."""
-        return {"schema": self.schema} | ({"regex": self.regex} if self.regex is not None else {})
-
-
-def matches(regex: str, text: str) -> bool:
-    """Whether the whole of `text` matches, in time that grows with its length: Python's `re` may try 2^n ways.
-
-    Args:
-        regex: As in `Request`.
-        text: The answer.
-    """
-    try:
-        return pl.select(pl.lit(text).str.contains(rf"\A(?:{regex})\z")).item()
-    except pl.exceptions.ComputeError:  # an automaton of over 10 MB, as for hundreds of words that are no ASCII
-        return re.fullmatch(regex, text) is not None
 
 
 @dataclass(frozen=True)
@@ -82,9 +59,10 @@ class Answer(BaseModel):
 
     @classmethod
     def read(cls, completion: Completion) -> Self | None:
-        """The answer in a completion; None where it is malformed."""
+        """The answer in a completion, which may stand in a fence of Markdown; None where it is malformed."""
+        fenced = _FENCED.fullmatch(completion.text.strip())
         try:
-            return cls.model_validate_json(completion.text)
+            return cls.model_validate_json(fenced[1] if fenced else completion.text)
         except ValidationError:
             return None
 
@@ -98,14 +76,14 @@ class Failure:
 
 def request_seed(seed: int, request: Request) -> int:
     """The seed of a request, below 2^63: a hash of `seed` and the request, so that candidates differ."""
-    content = json.dumps([seed, request.candidate, request.messages, *request.form.values()], sort_keys=True)
+    content = json.dumps([seed, request.candidate, request.messages, request.schema], sort_keys=True)
     return int.from_bytes(blake2b(content.encode(), digest_size=8).digest()) >> 1
 
 
 def generation(entry: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The `parameters` of a writer, from its entry in the configuration and the study's seed."""
     names = ("temperature", "top_p", "max_new_tokens", "structured_output")
-    return {**{name: entry[name] for name in names}, "seed": seed}
+    return {**{name: entry[name] for name in names if name in entry}, "seed": seed}
 
 
 class Writer(Protocol):
@@ -113,7 +91,8 @@ class Writer(Protocol):
 
     Attributes:
         identity: Identity of the model (JSON). With `parameters`, it determines the answer, wherever the model runs.
-        parameters: Settings of generation (JSON): temperature, top_p, max_new_tokens, seed, structured_output.
+        parameters: Settings of generation (JSON): temperature, top_p, max_new_tokens, seed, and structured_output
+            of an endpoint.
     """
 
     identity: dict[str, Any]

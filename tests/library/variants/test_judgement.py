@@ -1,4 +1,4 @@
-"""What becomes of a language model's answer about a whole review: its key phrases are found again, and it is judged."""
+"""What becomes of a language model's answer about a review: its key phrases are found again, and it is judged."""
 
 import json
 
@@ -6,14 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import ROOT
 from homogenization.corpus.cleaning import clean_text
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.variants import SIDES
-from homogenization.tables.rewriting import REWRITING_SCHEMA
-from homogenization.variants.by_review import DISTANCES, Review, find_again, judge
+from homogenization.variants.llm_rewriting import DISTANCES, Review, find_again, judge
 from homogenization.variants.phrases import Placement, phrases_by_review
-from homogenization.variants.refusals import REASONS
 from homogenization.variants.rules import keep_text, move_by_rules
 from homogenization.writers.requests import Completion
 from moving import phrases_of
@@ -43,6 +40,8 @@ def test_a_candidate_that_passes():
     assert candidate.distance == pytest.approx((0 + 0 + 2 / 10 + 3 / 10) / 4)
     assert candidate.length_ratio == pytest.approx(18 / 17)
     assert [placement.phrase for placement in candidate.placements] == ["slow zombie", "plot", "clever", "cast"]
+    fenced = Completion(f'```json\n{{"review": "{FRONT}"}}\n```', "stop", {})
+    assert judged(fenced, "front") == candidate
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,6 @@ def test_a_candidate_that_passes():
         (Completion("", "stop", {}), "malformed"),
         (Completion(FRONT, "stop", {}), "malformed"),
         (Completion(f'Here it is: {{"review": "{FRONT}"}}', "stop", {}), "malformed"),
-        (Completion(f'```json\n{{"review": "{FRONT}"}}\n```', "stop", {}), "malformed"),
         (Completion(f'{{"review": "{FRONT}", "note": ""}}', "stop", {}), "malformed"),
         (Completion(f'{{"text": "{FRONT}"}}', "stop", {}), "malformed"),
         (Completion('{"review": null}', "stop", {}), "malformed"),
@@ -103,20 +101,6 @@ def test_each_filter_refuses_what_breaks_it(text, given, reason, measured):
     candidate = judged(text, **given)
     assert candidate.reason == reason
     assert {name: getattr(candidate, name) for name in measured} == measured
-
-
-def test_the_distances_from_both_sides_add_up_to_one():
-    assert judged(AT_THE_END, "front").distance == pytest.approx(1 - judged(AT_THE_END, "end").distance)
-
-
-def test_every_reason_has_a_column_in_the_table_and_a_row_on_the_page():
-    assert set(REASONS) <= set(REWRITING_SCHEMA)
-    page = (ROOT / "docs/variants.md").read_text()
-    assert all(f"| `{reason}` |" in page for reason in REASONS)
-
-
-def test_there_is_a_distance_from_each_side():
-    assert set(DISTANCES) == set(SIDES)
 
 
 WORDS = ("slow", "zombie", "Plot", "clever", "cast", "fine", "a", "the", ".", ",")
