@@ -87,9 +87,7 @@ SYSTEM = "Rewrite the sentence so that it starts with another part. Keep every f
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 def test_in_the_job_it_writes_the_same_alone_and_in_batches(folder, temperature):
     requests = [
-        Request(
-            "a", [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}], {}, 0
-        )
+        Request("a", [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}], {}, 0)
         for text in SENTENCES
     ]
     sampling = {"temperature": temperature, "top_p": 0.95, "max_new_tokens": 32}
