@@ -87,7 +87,6 @@ SMALL = {
         "probes": {"folds": 2, "permutations": 1},
     },
     "examples": {},
-    "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
 }
 
 

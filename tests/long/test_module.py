@@ -23,7 +23,7 @@ def test_a_module_makes_what_the_workflow_makes(tmp_path):
     config["corpus"] |= {"n_reviews": 5, "shard_size": 4}
     config["variants"] = {"original": {"rewriter": "none"}}
     config["metrics"] = ["effective_rank", "resultant_length"]
-    config |= dict.fromkeys(("components", "interventions", "consequences", "sensitivity"))
+    config |= dict.fromkeys(("components", "interventions", "consequences"))
     config["states"] = {"record_attention": False}
     parent = Parent(tmp_path, config, study=None, second="studies/second")
     parent.make("study_all", "second_all")

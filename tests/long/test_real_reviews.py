@@ -25,7 +25,7 @@ def test_real_reviews_through_real_models(tmp_path, imdb, stories):
     config["metrics"] = [*SPECTRAL, "resultant_length", "first_token_attention_share"]
     config["mauve"] = {"n_tokens": 200, "seeds": 1}
     # what is compared here are metrics of states
-    config |= {"components": None, "sensitivity": None, "contrasts": CONTRASTS}
+    config |= {"components": None, "contrasts": CONTRASTS}
     project = Project(tmp_path / "project", config)
     project.make("tables", "results/tables/claims.csv")
     results = project.folder / "results"

@@ -26,7 +26,6 @@ STATISTICS = dict.fromkeys(("test_contrasts", "measure_depth", "find_extrema", "
 EXAMPLES = {"read_examples": 1, "make_text_page": 1}
 OF_METRICS = {rule: 1 for rule, tables in TABLES.items() if "metrics" in tables.reads and tables.stage == "tables"}
 METRIC_TABLES = {"tabulate_metrics": 1, **OF_METRICS, **EXAMPLES, **STATISTICS}
-SENSITIVITY = {"probe_metrics": 1}
 COMPONENTS = {"tabulate_components": 1}
 EFFECTS = {"test_interventions": 1}
 # reviews of the first shard alone take part in interventions
@@ -131,7 +130,6 @@ KEYS = [
         {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, **EXTREMA},
     ),
     ({"views": [*SMALL["views"], "unit"]}, OF_SPECTRA),
-    ({"sensitivity.seeds": 3}, SENSITIVITY),
     ({"examples.tokens": 20}, EXAMPLES),
     ({"corpus.keep_columns": ["label"]}, {"keep_columns": 1, "make_text_page": 1}),
     ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
@@ -170,7 +168,7 @@ def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expect
     [
         (
             "measures/spectra",
-            {**OF_SPECTRA, **SENSITIVITY, "apply_interventions": 1, **INTERVENED, **READ, **CONSEQUENCES},
+            {**OF_SPECTRA, "apply_interventions": 1, **INTERVENED, **READ, **CONSEQUENCES},
         ),
         ("figures/texts", {"plot_similarity": 1, "plot_placement": 1}),
     ],
@@ -195,7 +193,7 @@ def test_the_order_of_keys_reruns_figures_at_most(edited):
     edited.config["views"].reverse()
     made = {file.name for tables in TABLES.values() for file in tables.files}
     assert edited.planned().keys() <= {
-        *figures_of(made - {"sensitivity.csv"}, SMALL),
+        *figures_of(made, SMALL),
         *PAGES,
         "make_text_page",
         "make_report",
@@ -212,7 +210,7 @@ def test_a_new_metric_in_the_code_reruns_tabulation(edited):
     tables = {**METRIC_TABLES, "tabulate_pooled": 1, "apply_interventions": 1, **INTERVENED}
     tables |= {**READ, **CONSEQUENCES}
     # this process knows the metrics that come along: one of them stands for the new one
-    reruns(edited, {**tables, **SENSITIVITY}, SMALL | {"metrics": [*SMALL["metrics"], "stable_rank"]})
+    reruns(edited, {**tables}, SMALL | {"metrics": [*SMALL["metrics"], "stable_rank"]})
 
 
 def test_a_new_model_runs_alone(edited):
@@ -278,7 +276,7 @@ def test_what_is_cleaned_is_not_downloaded_again(edited, finished_run):
     """What trial matrices show has nothing to do with the reviews either."""
     edit_module(edited, "corpus/cleaning")
     every = {job.rule for job in jobs_of(finished_run).values()}
-    assert edited.planned().keys() == every - {"download_corpus", "probe_metrics", "plot_sensitivity"}
+    assert edited.planned().keys() == every - {"download_corpus"}
 
 
 def test_a_comment_or_docstring_reruns_nothing(edited):
@@ -325,8 +323,6 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(edited):
         "contrasts.pairs": [["front", "original"], ["original", "front"]],
         "contrasts.min_reviews": 7,
         "contrasts.confidence": 0.9,
-        "sensitivity.n_tokens": 20,
-        "sensitivity.width": 20,
         "models.tiny.dtype": "bfloat16",
         "models.tiny.bos": "never",
         "models.tiny.max_tokens": 300,

@@ -13,7 +13,7 @@ SMOLLM3 = {
     "tie_word_embeddings": True,
 }
 STEPS = 3
-SECTIONS = ("components", "interventions", "consequences", "sensitivity", "claims", "extrema")
+SECTIONS = ("components", "interventions", "consequences", "claims", "extrema")
 
 
 def entry(**options) -> dict:

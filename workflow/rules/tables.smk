@@ -45,3 +45,22 @@ for made in TABLES:
 
     # what `snakemake --list-rules` says of it
     getattr(rules, made.name).rule.docstring = made.does
+
+
+rule sensitivity:
+    """What the metrics answer to, on made-up matrices: snakemake --cores 1 sensitivity."""
+    output:
+        "<results>/tables/sensitivity.csv",
+    log:
+        "<logs>/tables/sensitivity.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        n_tokens=128,
+        width=256,
+        seeds=8,
+        seed=STUDY.seed,
+        code=code("tabulate", *TABULATED_BY, "statistics"),
+        module="statistics.sensitivity",
+    script:
+        "../scripts/tabulate.py"

@@ -166,17 +166,6 @@ class Extrema(Section):
     """Most distance in depth at which extrema of two bootstrap draws are the same; at least one layer."""
 
 
-class Sensitivity(Section):
-    """Every metric on matrices whose tokens are made alike, compressed, or dominated by one token."""
-
-    n_tokens: int = Field(128, ge=16)
-    """Rows of the matrices."""
-    width: int = Field(256, ge=16)
-    """Columns of the matrices."""
-    seeds: int = Field(8, ge=2)
-    """Draws of each matrix."""
-
-
 class Figures(Section):
     """Titles, labels and views of figures; an edit reruns no computation."""
 

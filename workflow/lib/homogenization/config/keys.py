@@ -20,7 +20,6 @@ from homogenization.config.analysis import (
     Figures,
     Mauve,
     Pooled,
-    Sensitivity,
 )
 from homogenization.config.corpus import Corpus
 from homogenization.config.interventions import Interventions
@@ -89,8 +88,6 @@ class Keys(Section):
     """What homogenization costs, untouched and under interventions; null: not computed."""
     examples: Examples | None = Examples()
     """Reviews that are shown token by token; null: none."""
-    sensitivity: Sensitivity | None = Sensitivity()
-    """What the metrics answer to; null: left out."""
     claims: ClaimsFiles = Field(["config/claims.yaml"], validate_default=True)
     """File of claims to judge, or several files; null: none."""
     figures: Figures = Figures()

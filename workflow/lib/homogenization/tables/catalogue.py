@@ -364,13 +364,6 @@ _ENTRIES = (
         when=lambda study: study.consequences,
     ),
     Tables(
-        module="statistics.sensitivity",
-        rule="probe_metrics",
-        files=(File("sensitivity.parquet"), File("sensitivity.csv")),
-        params=lambda study: {**study.sensitivity.params(), "seed": study.seed},
-        when=lambda study: study.sensitivity,
-    ),
-    Tables(
         module="claims.judgement",
         rule="judge_claims",
         files=(File("claims.csv", "Every claim and model", "Claims"),),
