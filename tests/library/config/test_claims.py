@@ -10,7 +10,7 @@ from conftest import ROOT
 from homogenization.config.claims import load_claims
 from homogenization.run.errors import HomogenizationError
 
-LEVEL = {"level": {"metric": "cosine_anisotropy"}, "above": 0.5}
+CHANGE = {"net_change": {"metric": "cosine_anisotropy"}, "above": 0.5}
 CONTRAST = {"contrast": {"metric": "effective_rank", "variant": "front", "minus": "original"}, "below": 0}
 
 
@@ -30,28 +30,25 @@ def write(tmp_path):
 
 
 def test_what_is_left_out_has_its_defaults(write):
-    level, contrast = load_claims(write(LEVEL, CONTRAST))
-    assert level == {
+    change, contrast = load_claims(write(CHANGE, CONTRAST))
+    assert change == {
         "claim": "claim0",
         "statement": "So it is.",
         "source": "someone",
-        "published": None,
         "convention": "raw",
-        "statistic": "level",
+        "statistic": "net_change",
         "metric": "cosine_anisotropy",
         "view": "all_tokens",
         "variant": "original",
-        "point": "residual_stream",
-        "layers": "all",
-        "squared": False,
+        "since": "input",
         "above": 0.5,
     }
-    assert (contrast["view"], contrast["minus"], contrast["below"]) == ("raw", "original", 0.0)
+    assert [contrast[name] for name in ("view", "point", "layers", "below")] == ["raw", "residual_stream", "all", 0.0]
 
 
 def test_several_layers_and_conventions_have_a_verdict_each(write):
-    level = {"metric": "cosine_anisotropy", "layers": ["middle", "output"]}
-    claims = load_claims(write({"level": level, "above": 0.5, "conventions": ["raw", "thesis"]}, CONTRAST))
+    contrast = CONTRAST["contrast"] | {"layers": ["middle", "output"]}
+    claims = load_claims(write({"contrast": contrast, "above": 0.5, "conventions": ["raw", "thesis"]}, CONTRAST))
     assert [(claim["claim"], claim["convention"], claim["layers"]) for claim in claims] == [
         ("claim0", "raw", "middle"),
         ("claim0-output", "raw", "output"),
@@ -70,51 +67,50 @@ def test_a_component_is_held_against_the_others(write):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"level": {"metric": "cosine_anisotropie"}}, "level.metric: unknown name 'cosine_anisotropie' (did you mean"),
-        (
-            {"level": {"metric": "cosine_anisotropy", "view": "raw"}},
-            "no view 'raw'; allowed: all_tokens, without_first",
-        ),
-        ({"level": {"metric": "stable_rank", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
-        ({"level": {"metric": "stable_rank", "layer": "all"}}, "layer: unknown key (did you mean 'layers'?)"),
-        ({"level": {"metric": "stable_rank", "layers": "half"}}, "level.layers[0]: 'half' is not allowed"),
-        ({"level": {"metric": "stable_rank", "layers": ["all", "all"]}}, "name each once"),
-        ({"level": {"metric": "stable_rank", "layers": []}}, "level.layers"),
-        (
-            {"level": None, "above": None, **CONTRAST, "contrast": CONTRAST["contrast"] | {"minus": "a control"}},
-            "minus",
-        ),
-        ({"below": 1}, "the criteria ['above', 'below']; a level takes exactly one"),
-        ({"above": None}, "the criteria none; a level takes exactly one"),
+        ({"net_change": {"metric": "cosine_anisotropie"}}, "net_change.metric: unknown name 'cosine_anisotropie' (did"),
+        ({"net_change": {"metric": "cosine_anisotropy", "view": "raw"}}, "no view 'raw'; allowed: all_tokens, without"),
+        ({"net_change": {"metric": "stable_rank", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
+        ({"net_change": {"metric": "stable_rank", "sinc": "input"}}, "sinc: unknown key (did you mean 'since'?)"),
+        ({"below": 1}, "the criteria ['above', 'below']; a net_change takes exactly one"),
+        ({"above": None}, "the criteria none; a net_change takes exactly one"),
         ({"above": None, "between": [0.7, 0.6]}, "[0.7, 0.6] is no range; write [lower, upper]"),
-        ({"slope": {"metric": "stable_rank"}}, "names ['level', 'slope']; give exactly one"),
-        ({"level": None}, "names no statistic; give exactly one of component"),
+        ({"slope": {"metric": "stable_rank"}}, "names ['net_change', 'slope']; give exactly one"),
+        ({"net_change": None}, "names no statistic; give exactly one of"),
         ({"statement": ""}, "statement"),
         ({"conventions": ["theses"]}, "conventions[0]: 'theses' is not allowed"),
+        ({"claims": "x"}, "claims: unknown key (did you mean 'claim'?)"),
+        *(
+            ({"net_change": None, "contrast": CONTRAST["contrast"] | given}, said)
+            for given, said in (
+                ({"layers": "half"}, "contrast.layers[0]: 'half' is not allowed"),
+                ({"layers": ["all", "all"]}, "name each once"),
+                ({"layers": []}, "contrast.layers"),
+                ({"minus": "a control"}, "minus"),
+            )
+        ),
         (
-            {"level": None, "correlation": {"metric": "stable_rank", "with_metric": "first_token_norm"}}
+            {"net_change": None, "correlation": {"metric": "stable_rank", "with_metric": "first_token_norm"}}
             | {"conventions": ["raw", "thesis"]},
             "a correlation has the convention raw alone",
         ),
-        ({"claims": "x"}, "claims: unknown key (did you mean 'claim'?)"),
         *(
-            ({"level": None, "intervention": {"pattern": "first", "metric": "cosine_anisotropy", **given}}, said)
+            ({"net_change": None, "intervention": {"pattern": "first", "metric": "cosine_anisotropy", **given}}, said)
             for given, said in (
-                ({}, "the kind 'steering' has a strength other than 0; give it"),
+                ({}, "the kind 'steering' has a strength; give it"),
                 ({"strength": 1.5}, "strength"),
-                ({"strength": -0.5}, "strength -0.5 of the kind 'steering'; allowed: above 0, at most 1"),
-                ({"strength": 0.2, "part": "odd"}, "the part 'odd' needs strengths of both signs"),
                 ({"strength": 0.2, "at": "kl"}, "with that of a control, which 'minus' names"),
                 ({"strength": 0.2, "view": "raw"}, "view: 'raw' is not allowed"),
-                ({"strength": 0.2, "minu": "removed"}, "minu: unknown key (did you mean 'minus'?)"),
             )
         ),
-        ({"level": None, "above": 1, "component": {"metric": "cosine_anisotropy", "largest": ["mlp"]}}, "largest[0]"),
+        (
+            {"net_change": None, "above": 1, "component": {"metric": "cosine_anisotropy", "largest": ["mlp"]}},
+            "largest[0]",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_the_claim(write, change, said):
     with pytest.raises(HomogenizationError) as raised:
-        load_claims(write(CONTRAST, LEVEL | change))
+        load_claims(write(CONTRAST, CHANGE | change))
     assert "claims.yaml" in str(raised.value)
     assert "claim1: " in str(raised.value)
     assert said in str(raised.value)
@@ -122,7 +118,7 @@ def test_a_mistake_is_named_with_the_claim(write, change, said):
 
 def test_all_mistakes_are_told_at_once(write):
     with pytest.raises(HomogenizationError) as raised:
-        load_claims(write(LEVEL | {"below": 1}, CONTRAST | {"source": ""}, LEVEL, LEVEL | {"claim": "claim2"}))
+        load_claims(write(CHANGE | {"below": 1}, CONTRAST | {"source": ""}, CHANGE, CHANGE | {"claim": "claim2"}))
     for said in ("claim0: ", "claim1: source", "claim2: stands twice"):
         assert said in str(raised.value)
 
@@ -134,7 +130,6 @@ def test_the_claims_on_causes_name_what_an_intervention_has():
         ("first", "untouched", "strength"),
         ("first", "removed", "strength"),
         ("first", "scattered", "kl"),
-        ("template", "permuted_template", "strength"),
     }
 
 
@@ -149,12 +144,12 @@ def test_a_file_that_holds_no_claims(tmp_path, content, said):
 
 
 def test_a_mistake_in_claims_is_one_in_the_configuration(write):
-    with pytest.raises(HomogenizationError, match=r"(?s)claims: .*claim0: level.metric: unknown name 'rank'"):
-        study_of(claims=write({"level": {"metric": "rank"}, "above": 0}))
+    with pytest.raises(HomogenizationError, match=r"(?s)claims: .*claim0: slope.metric: unknown name 'rank'"):
+        study_of(claims=write({"slope": {"metric": "rank"}, "above": 0}))
 
 
 def test_claims_of_several_files_have_names_of_their_own(write, tmp_path):
-    first = write(LEVEL)
+    first = write(CHANGE)
     second = tmp_path / "more.yaml"
     second.write_text(Path(first).read_text().replace("claim0", "another"))
     names = [claim["claim"] for claim in study_of(claims=[first, str(second)]).judged_claims]
@@ -189,4 +184,4 @@ def test_a_control_is_that_of_the_variant(write, variant, role, control):
 
 def test_the_name_of_a_convention_is_taken(write):
     with pytest.raises(HomogenizationError, match="claim0-thesis: stands twice"):
-        load_claims(write(LEVEL | {"conventions": ["thesis"]}, LEVEL | {"claim": "claim0-thesis"}))
+        load_claims(write(CHANGE | {"conventions": ["thesis"]}, CHANGE | {"claim": "claim0-thesis"}))

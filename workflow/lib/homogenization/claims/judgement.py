@@ -34,7 +34,7 @@ from homogenization.tables.components import STREAM_METRICS
 _WITHOUT = {"unit": REVIEWS, **dict.fromkeys((*SIZE, "p_value", "p_max_t"), np.nan)}  # what a statistic may lack
 _COPIED = (
     *("claim", "statement", "source", "convention", "statistic", "metric", "view", "variant", "minus", "layers"),
-    *("since", "published"),
+    "since",
 )
 #: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims.
 CLAIMS_SCHEMA = {
@@ -78,7 +78,6 @@ CLAIMS_SCHEMA = {
     "p_value": pl.Float64,
     "p_max_t": pl.Float64,  #: the same corrected within its family ([which](statistics.md#many-tests)): it decides
     "p_decides": pl.Boolean,  #: whether the interval alone would give another verdict
-    "published": pl.String,  #: the published number, as text
     "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
 }
 SCHEMAS = (CLAIMS_SCHEMA,)

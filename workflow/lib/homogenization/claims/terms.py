@@ -11,7 +11,6 @@ Claim = Mapping[str, Any]  # as `config.claims.Claim.as_params()` gives it
 
 # What a metric is of: each text by itself, or the centred tokens of many texts, with the output after the last norm.
 RAW, THESIS = "raw", "thesis"
-CONVENTIONS = {RAW: "text by text", THESIS: "pooled"}  # in words
 AT_LAYERS = {  # layers that are averaged -> in words
     "all": "over all layers",
     "first": "in the first layers",
@@ -20,7 +19,6 @@ AT_LAYERS = {  # layers that are averaged -> in words
     "input": "at the input",
     "output": "at the output",
 }
-CHANGE_BY = "mean change by "  # before what an intervention does
 SINCE = {"input": (0, "at the input"), "first block": (1, "after the first block")}  # -> layer, in words
 
 

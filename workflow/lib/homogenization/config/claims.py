@@ -29,8 +29,6 @@ class _Claim(Section):
     """What is claimed, in words."""
     source: str = Field(min_length=1)
     """Who claims it."""
-    published: str | None = None
-    """The published number, as text."""
     conventions: list[Literal["raw", "thesis"]] = Field([RAW], min_length=1)
     """How the metric is taken, each with its verdict: `raw` of each text by itself; `thesis`: centred, the tokens of \
 many texts pooled, the output after the final norm."""
@@ -65,7 +63,7 @@ many texts pooled, the output after the final norm."""
     def as_params(self) -> list[dict[str, Any]]:
         """Plain values of the claim in each of its conventions and, of these, at each of its layers.
 
-        They are claim, statement, source, published, convention, `statistic` (its name), its fields, criterion. The
+        They are claim, statement, source, convention, `statistic` (its name), its fields, criterion. The
         criterion is `above`, `below` (numbers) or `between` (two); a component has `above: 0.0`. The name of the claim
         is followed by its layers where it has several and these are not the first, and in the convention of the thesis
         by `thesis`.
@@ -73,7 +71,7 @@ many texts pooled, the output after the final norm."""
         statistic = next(name for name in STATISTICS if getattr(self, name) is not None)
         criteria = {name: getattr(self, name) for name in ("above", "below", "between")}
         criterion = {name: value for name, value in criteria.items() if value is not None} or {"above": 0.0}
-        described = {name: getattr(self, name) for name in ("statement", "source", "published")}
+        described = {name: getattr(self, name) for name in ("statement", "source")}
         fields = getattr(self, statistic).model_dump(mode="json")
         places = [{"layers": layers} for layers in fields.pop("layers", ())] or [{}]
         params = []

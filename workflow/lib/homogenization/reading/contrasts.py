@@ -1,4 +1,4 @@
-"""Contrasts for a paper: those of two studies side by side, and as a table of LaTeX."""
+"""Contrasts for a paper, as a table of LaTeX."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 
 from homogenization.names.numbers import probability, share_in_words, significant
-from homogenization.reading.results import Results
 
 _KEYS = ("model", "variant", "minus")
 _SPECIAL = str.maketrans(
@@ -15,28 +14,6 @@ _SPECIAL = str.maketrans(
 )
 _IN_MATH = str.maketrans({"−": "-", "%": r"\%", " ": r"\,"})
 _HEADINGS = ("model", "difference of", "minus", "$n$", "mean", "interval", "of depth", "$p$", "verdict")
-
-
-def compare(first: Results, second: Results, metric: str, **where: Any) -> pl.DataFrame:
-    """The same contrasts of two studies side by side.
-
-    Args:
-        first: a study.
-        second: another one.
-        metric: name of a metric.
-        where: `view`, `point` and `at`, as for `Results.contrasts`.
-
-    Returns:
-        Columns model, variant and minus; those of `Results.contrasts` of the first study, and with `_second` behind
-        their names of the second; and same_verdict (Boolean). A contrast that one study lacks is null there. Margin
-        and confidence stand beside the verdicts that hang on them.
-
-    Raises:
-        HomogenizationError: as `Results.contrasts`.
-    """
-    tables = [study.contrasts(metric, **where) for study in (first, second)]
-    both = tables[0].join(tables[1], on=_KEYS, how="full", suffix="_second", coalesce=True)
-    return both.with_columns(same_verdict=pl.col("verdict") == pl.col("verdict_second")).sort(_KEYS)
 
 
 def to_latex(contrasts: pl.DataFrame) -> str:

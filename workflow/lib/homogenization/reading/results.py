@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -56,28 +55,6 @@ class ReviewStates:
 
 
 @dataclass(frozen=True)
-class Page:
-    """A page of the report, which a notebook shows in a frame.
-
-    Attributes:
-        html: the page.
-        title: what a screen reader says of the frame.
-        review: the review that it opens with; "" for its first.
-        height: of the frame, in pixels.
-    """
-
-    html: str
-    title: str
-    review: str
-    height: int
-
-    def _repr_html_(self) -> str:
-        kept = {"name": self.review, "title": self.title, "srcdoc": self.html}
-        attributes = " ".join(f'{name}="{escape(value)}"' for name, value in kept.items())
-        return f'<iframe {attributes} style="width: 100%; height: {self.height}px; border: 0"></iframe>'
-
-
-@dataclass(frozen=True)
 class Results:
     """The results of a study.
 
@@ -110,16 +87,6 @@ class Results:
             return read_table(path)
         _, types = schema_of(path.name) or ("", {})
         return pl.read_csv(path, schema_overrides=types, infer_schema=False)  # other columns are text
-
-    @cached_property
-    def metrics(self) -> pl.DataFrame:
-        """Every metric of every accepted review, by model, variant, point, layer and view."""
-        return self.table("metrics")
-
-    @cached_property
-    def claims(self) -> pl.DataFrame:
-        """A row for each claim, convention, layers and model, with verdict, estimate and interval."""
-        return self.table("claims")
 
     @cached_property
     def texts(self) -> pl.DataFrame:
@@ -257,33 +224,6 @@ class Results:
             "verdict",
             *(pl.lit(chosen.get(name)).alias(name) for name in ("margin", "confidence")),
         )
-
-    def show(self, review: str | None = None, model: str | None = None, height: int = 900) -> "Page":
-        """The page of one text in a cell of a notebook: a review token by token, the original beside each variant.
-
-        Args:
-            review: `review_id` of one of the reviews that the page holds; None for its first.
-            model: name of the model; None for the first that has a page.
-            height: of the frame, in pixels.
-
-        Raises:
-            HomogenizationError: the study has no such page, or its page does not show this review.
-        """
-        pages = {path.stem: path for path in sorted(self.folder.glob("report/texts/*.html"))}
-        if not pages:
-            raise HomogenizationError(
-                f"{self.folder}: the study has no page of texts. Its run has not made it, or has `examples: null`."
-            )
-        if model is not None:
-            self._refuse_unknown("page of the model", model, pl.Series(list(pages)))
-        model = model or next(iter(pages))
-        held = read_table(self.folder / f"examples/{model}.texts.parquet")["review_id"]
-        if review is not None and review not in held.to_list():
-            raise HomogenizationError(
-                f"{self.folder}: the page of {model} does not show the review {review!r}. It shows "
-                f"{', '.join(held.unique(maintain_order=True))}; add it to `examples.reviews` and run again."
-            )
-        return Page(pages[model].read_text("utf-8"), f"Texts that {model} reads", review or "", height)
 
     def _only(self, table: str, metric: str, point: str, view: str | None) -> pl.DataFrame:
         """The rows of one metric, point and view: different ones are not to be mixed."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from homogenization.claims.evidence import Evidence, Found, narrowed, selected
-from homogenization.claims.terms import AT_LAYERS, CHANGE_BY, Claim, UnavailableError
+from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
 from homogenization.names.numbers import significant
 from homogenization.statistics.doses import STRENGTH, Condition
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
@@ -16,7 +16,7 @@ _NEAR = 1e-9  # strengths that are written alike are equal
 
 def in_words(claim: Claim) -> str:
     """The mean change, by what, and where."""
-    return f"{CHANGE_BY}{dose_in_words(claim)} {AT_LAYERS[claim['layers']]}"
+    return f"mean change by {dose_in_words(claim)} {AT_LAYERS[claim['layers']]}"
 
 
 def dose_in_words(claim: Claim) -> str:
