@@ -37,7 +37,6 @@ for made in TABLES:
             **{name: per_attempt(amount) for name, amount in made.resources(STUDY).items()},
         params:
             **made.params(PLACED),
-            **({"words": template(f"answers/{made.words}.jinja")} if made.words else {}),
             code=code("tabulate", *TABULATED_BY, *FURTHER[made.package]),
             module=made.module,
         script:

@@ -10,8 +10,8 @@ from markupsafe import escape
 from conftest import ROOT
 from homogenization.config.presentation import first_page_parameters
 from homogenization.names.numbers import share_in_words
-from homogenization.names.prose import interval
 from homogenization.report.first_page import depth_curve, first_page, make
+from homogenization.report.page import interval
 from homogenization.run.parquet import write_table
 from studies import OWN, make_study
 

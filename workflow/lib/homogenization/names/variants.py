@@ -10,10 +10,5 @@ SIDES = ("front", "end")
 RULE_POSITIONS = (*SIDES, "inward")
 # kinds of phrases that English puts at either side with the same words
 CONSTRUCTIONS = ("adjunct", "clause")
-# which question a control answers (docs/variants.md), and what it is, in words
-CONTROL_ROLES = {
-    "edge": "the same phrases moved inward",
-    "key": "other phrases moved alike",
-    "side": "the same adjuncts at the end",
-    "rewriting": "a plain rewriting",
-}
+# which question a control answers (docs/variants.md)
+CONTROL_ROLES = ("edge", "key", "side", "rewriting")

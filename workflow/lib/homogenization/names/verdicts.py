@@ -5,5 +5,4 @@ NEGLIGIBLE = "negligible"
 MORE_ALIKE, LESS_ALIKE = "more alike", "less alike"  # of a difference of a metric that says how alike tokens are
 HIGHER, LOWER = "higher", "lower"  # of any other
 DECIDED = (MORE_ALIKE, LESS_ALIKE, HIGHER, LOWER)
-FEW_REVIEWS = 16  # below, intervals hold less than they say, and sentences say how many reviews there are
 REVIEWS, POOLS = "reviews", "pools"  # what a statistic is taken over

@@ -8,8 +8,8 @@ import polars as pl
 
 from homogenization.figures.shown import Named
 from homogenization.metrics.catalogue import likeness
-from homogenization.names.prose import grouped
 from homogenization.names.verdicts import LESS_ALIKE, MORE_ALIKE, NOT_TESTED
+from homogenization.report.page import grouped
 
 
 def claims_told(claims: pl.DataFrame, comparisons: pl.DataFrame, models: Named) -> dict[str, Any]:

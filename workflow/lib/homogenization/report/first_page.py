@@ -17,10 +17,9 @@ from homogenization.figures.words import DEPTH_LABEL
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.names.prose import grouped
 from homogenization.names.variants import ORIGINAL
 from homogenization.report.claims_table import claims_told
-from homogenization.report.page import render
+from homogenization.report.page import grouped, render
 from homogenization.run.parquet import read_input, table_metadata
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA

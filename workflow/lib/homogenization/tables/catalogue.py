@@ -63,7 +63,6 @@ class Tables:
         minutes: run time of an attempt; None: that of the profile.
         when: test whether a study (`config.study.Study`) makes the tables.
         rule: name of the rule; "" for `tabulate_X` of a module `tables.X`.
-        words: name of the template in workflow/report/answers that `tabulate` gets; "" if the tables hold no sentences.
     """
 
     module: str
@@ -75,7 +74,6 @@ class Tables:
     minutes: int | None = None
     when: Callable[[Any], Any] = lambda study: True
     rule: str = ""
-    words: str = ""
 
     def __post_init__(self) -> None:
         """Name the file of a module that makes one table."""
