@@ -10,9 +10,17 @@ def written(tmp_path, text):
     return path
 
 
-@pytest.mark.parametrize("text", ["a: [1", "a: 1\n b: 2", "\tx"])
-def test_what_is_no_yaml_is_named(tmp_path, text):
-    with pytest.raises(HomogenizationError, match=r"a\.yaml: not readable as YAML"):
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("a: [1", "line 1, column 4"),
+        ("a: 1\n b: 2", "line 2"),
+        ("a:\n\tx", "line 2, column 1"),
+        ("models:\n  a: 1\n  a: 2", "'a' stands in line 2 and in line 3"),
+    ],
+)
+def test_what_is_no_yaml_is_named_with_its_line(tmp_path, text, where):
+    with pytest.raises(HomogenizationError, match=rf"a\.yaml: not readable as YAML \(.*{where}"):
         read_yaml(written(tmp_path, text))
 
 

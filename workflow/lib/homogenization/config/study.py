@@ -3,7 +3,9 @@
 Every parse of the Snakefile imports it, so it imports neither torch nor transformers nor zarr.
 """
 
+import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -372,6 +374,7 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
     Raises:
         HomogenizationError: the message names every problem: key, value, what is allowed, nearest spelling.
     """
+    _check_locale(raw)
     for key, value in raw.items():
         if unprintable := [text for text in _texts({key: value}) if _CONTROL.search(text)]:
             raise HomogenizationError(f"{source}: {key!r}: {unprintable[0]!r} holds control characters; leave them out")
@@ -385,6 +388,16 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
         raise HomogenizationError(f"{source}: {count}\n{lines}\nEvery key is described in config/README.md.") from None
+
+
+def _check_locale(raw: Mapping[str, Any]) -> None:
+    """Refuse a locale in which the paths of this study can't be written: each file would seem to be missing."""
+    encoding = sys.getfilesystemencoding()
+    if encoding != "utf-8" and (path := next((one for one in [os.getcwd(), *_texts(raw)] if not one.isascii()), None)):
+        raise HomogenizationError(
+            f"the locale encodes names of files as {encoding}, and {path!r} is not ASCII. Set a locale with UTF-8, "
+            "such as by `export LC_ALL=C.UTF-8`."
+        )
 
 
 def _texts(content: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""YAML in files and on the command line."""
+"""Files of a configuration, read as YAML or JSON."""
 
 import json
 from collections.abc import Iterable
@@ -9,24 +9,39 @@ import yaml
 
 from homogenization.run.errors import HomogenizationError
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """It refuses a mapping that has a key twice: YAML takes the last without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if lines.setdefault(key.value if isinstance(key, yaml.ScalarNode) else "", line) != line:
+                raise ValueError(
+                    f"the key {key.value!r} stands in line {lines[key.value]} and in line {line}, and only the last "
+                    "counts: rename or remove one"
+                )
+        return super().construct_mapping(node, deep)
 
 
 def read_yaml(path: str | Path) -> Any:
-    """What a YAML file in UTF-8 holds, or a JSON file (.json).
+    """What a YAML file in UTF-8 holds, or a JSON file, whose characters beyond U+FFFF YAML can't read.
 
     Raises:
-        HomogenizationError: it can't be read, or is no YAML or JSON.
+        HomogenizationError: it can't be read, is no YAML, or a mapping has a key twice.
     """
+    kind = Path(path).suffix[1:].upper()
     try:
         text = Path(path).read_text("utf-8")
-        return json.loads(text) if Path(path).suffix == ".json" else yaml.load(text, Loader=_LOADER)
+        return json.loads(text) if kind == "JSON" else yaml.load(text, Loader=_Loader)
     except FileNotFoundError:
         raise HomogenizationError(
             f"{path}: there is no such file; relative paths start at the working directory, {Path.cwd()}"
         ) from None
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise HomogenizationError(f"{path}: not readable as YAML ({' '.join(str(error).split())})") from error
+        where = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
+        raise HomogenizationError(f"{path}: not readable as {kind} ({where})") from error
 
 
 def read_arguments(arguments: Iterable[str] | None) -> dict[str, Any]:
@@ -34,7 +49,7 @@ def read_arguments(arguments: Iterable[str] | None) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for key, text in (argument.partition("=")[::2] for argument in arguments or ()):
         try:
-            value = yaml.load(text, Loader=_LOADER)
+            value = yaml.load(text, Loader=_Loader)
         except yaml.YAMLError:  # a text to Snakemake, too
             continue
         if value is None or isinstance(value, (dict, list)):
