@@ -1,4 +1,4 @@
-"""Check configurations before Snakemake reads them: python -m homogenization.config.check FILE …
+"""Check configurations, before Snakemake reads them, by `python -m homogenization.config.check FILE …`.
 
 Snakemake reads a --configfile before any line of a workflow, and names neither the line of a tab nor of an open brace.
 """
