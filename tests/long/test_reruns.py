@@ -28,12 +28,13 @@ OF_METRICS = {rule: 1 for rule, tables in TABLES.items() if "metrics" in tables.
 METRIC_TABLES = {"tabulate_metrics": 1, **OF_METRICS, **EXAMPLES, **STATISTICS}
 COMPONENTS = {"tabulate_components": 1}
 EFFECTS = {"test_interventions": 1}
+CONDITIONS = 4
 # reviews of the first shard alone take part in interventions
 INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
 HARM = {"test_consequences": 1}
 CONSEQUENCES = {"tabulate_consequences": 1, **HARM}
 # originals and a variant of the first shard
-READ = {"read_consequences": 2, "probe_states": 1}
+READ = {"read_consequences": CONDITIONS + 1, "probe_states": 1}
 # everything that depends on which reviews are accepted
 TABULATION = {
     "tabulate_similarity": 1,
@@ -168,7 +169,7 @@ def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expect
     [
         (
             "measures/spectra",
-            {**OF_SPECTRA, "apply_interventions": 1, **INTERVENED, **READ, **CONSEQUENCES},
+            {**OF_SPECTRA, "apply_interventions": CONDITIONS, **INTERVENED, **READ, **CONSEQUENCES},
         ),
         ("figures/texts", {"plot_similarity": 1, "plot_placement": 1}),
     ],
@@ -207,7 +208,7 @@ def test_a_new_metric_in_the_code_reruns_tabulation(edited):
         "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
     )
     edited.config["metrics"].append("nuclear_norm")
-    tables = {**METRIC_TABLES, "tabulate_pooled": 1, "apply_interventions": 1, **INTERVENED}
+    tables = {**METRIC_TABLES, "tabulate_pooled": 1, "apply_interventions": CONDITIONS, **INTERVENED}
     tables |= {**READ, **CONSEQUENCES}
     # this process knows the metrics that come along: one of them stands for the new one
     reruns(edited, {**tables}, SMALL | {"metrics": [*SMALL["metrics"], "stable_rank"]})
@@ -221,7 +222,7 @@ def test_a_new_model_runs_alone(edited):
     extraction = {"build_random_model": 1, "extract_states": JOBS}
     of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
     measures = {**extraction, **of_originals, **dict.fromkeys(MEASURES, JOBS)}
-    measures |= {"apply_interventions": 1, **READ}
+    measures |= {"apply_interventions": CONDITIONS, **READ}
     of_both = dict.fromkeys(EXAMPLES, 2)
     reruns(edited, {**measures, **BELOW_STATES, **of_both})
     assert {name.split("/")[1] for name in model_files(edited)} == {"other"}

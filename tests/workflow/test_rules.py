@@ -87,6 +87,8 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     # a language model that writes has a script of its own, and names its backend
     if rule.params.get("module") is None or named[0].startswith("writers."):
         shared = {
+            "apply_interventions": "read_in_condition",
+            "read_consequences": "read_in_condition",
             "score_written": "score_similarity",
             "score_written_fluency": "score_fluency",
             "rewrite_sentences_with_llm": "rewrite_with_llm",
@@ -98,7 +100,7 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     if verb is not None:
         # a module of figures has several functions
         assert rule.name == f"{verb}_{value_of(rule.params.get('figure')) or module}"
-    scripts = {"measures": "measure", "figures": "plot", "report": "make_page", "shard": "read_in_conditions"}
+    scripts = {"measures": "measure", "figures": "plot", "report": "make_page"}
     assert script_of(rule).stem == scripts.get(package, scripts.get(module, "tabulate"))
     assert stage_of(rule) == ("tables" if package in ("statistics", "claims") else package)
 

@@ -63,6 +63,7 @@ if workflow.pathvars.get("results") != STUDY.results:
 wildcard_constraints:
     model=any_of(STUDY.models),
     variant=any_of(STUDY.variants),
+    condition=any_of(STUDY.conditions),
     metric=any_of(METRIC_NAMES),
     shard=r"\d+",
 

@@ -5,49 +5,35 @@ from homogenization.names.consequences import METRICS
 if STUDY.consequences:
 
     rule read_consequences:
-        """Reads a text untouched and with changed attention: its pooled states, its loss, how alike its tokens are."""
+        """Reads a text in a condition: its pooled states, its loss, how alike its tokens are."""
         input:
-            **READ_FILES,
-            depth=lambda wildcards: STUDY.reading.depth(wildcards.model, wildcards.variant),
+            **READ_IN_CONDITION,
         output:
-            # rows of earlier conditions stay
-            metrics=update("<results>/consequences/{model}/{variant}/{shard}.parquet"),
-            texts=update("<results>/consequences/{model}/{variant}/{shard}.texts.parquet"),
-            states=update("<results>/consequences/{model}/{variant}/{shard}.states.parquet"),
+            metrics="<results>/consequences/{model}/{variant}/{condition}/{shard}.parquet",
+            doses="<results>/consequences/{model}/{variant}/{condition}/{shard}.doses.parquet",
+            states="<results>/consequences/{model}/{variant}/{condition}/{shard}.states.parquet",
         log:
-            "<logs>/consequences/{model}/{variant}/{shard}.log",
-        wildcard_constraints:
-            variant=any_of(STUDY.reading.variants),
+            "<logs>/consequences/{model}/{variant}/{condition}/{shard}.log",
         conda:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
-            mem_mb=per_attempt(lambda wildcards: ask.intervention_memory(model_of(wildcards))),
-            runtime=per_attempt(
-                lambda wildcards: ask.extraction_runtime(
-                    model_of(wildcards), STUDY.reading.n_passes(wildcards.model, wildcards.variant, wildcards.shard)
-                )
-            ),
-            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+            **ask_in_condition(STUDY.consequences),
         params:
-            **READ_PARAMS,
-            code=code("read_in_conditions", *MEASURED_BY, "metrics", "interventions", "consequences"),
-            module="consequences.shard",
-            n_reviews=lambda wildcards: STUDY.n_read(wildcards.shard, STUDY.consequences),
-            conditions=lambda wildcards: STUDY.reading.conditions(wildcards.model, wildcards.variant),
+            **READING_IN_CONDITION,
             metrics=list(METRICS),
-            seed=STUDY.seed,
+            n_reviews=lambda wildcards: STUDY.n_read(wildcards.shard, STUDY.consequences),
         script:
-            "../scripts/read_in_conditions.py"
+            "../scripts/read_in_condition.py"
 
     rule probe_states:
         """Probes of the labels, from the pooled states of a model."""
         input:
-            states=expand(
-                "<results>/consequences/{{model}}/{variant}/{shard}.states.parquet",
-                variant=STUDY.reading.variants,
-                shard=STUDY.reading.shards,
-            ),
+            states=lambda wildcards: [
+                f"<results>/consequences/{'/'.join(job)}.states.parquet"
+                for job in STUDY.reading.jobs
+                if job[0] == wildcards.model
+            ],
             shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.reading.shards),
         output:
             readings="<results>/consequences/{model}.parquet",

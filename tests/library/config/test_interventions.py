@@ -81,11 +81,11 @@ def test_what_is_said_of_an_architecture_is_what_transformers_builds(name):
 
 def test_the_first_reviews_by_rank_are_read_over_shards():
     study = study_of({"corpus.n_reviews": 18}, interventions={"n_reviews": 8})
-    assert study.intervention_jobs == [("tiny", "original", "000"), ("tiny", "original", "001")]
-    assert [study.n_read(shard, study.interventions) for shard in ("000", "001")] == [6, 2]
-    n_conditions = len(study.interventions.conditions)
-    jobs = [["original", "000", 6, n_conditions], ["original", "001", 2, n_conditions]]
-    assert study.planned_readings("tiny")["interventions"] == jobs
+    names = [condition.name for condition in study.interventions.conditions]
+    assert study.intervention_jobs == [("tiny", "original", name, shard) for shard in ("000", "001") for name in names]
+    planned = study.planned_readings("tiny")["interventions"]
+    assert planned[:2] == [["original", "000", 6, 1], ["original", "000", 6, 2]]
+    assert planned[-1] == ["original", "001", 2, 2]
     assert {variant for _, variant, _ in study.component_jobs} == {"original"}
     assert study_of(interventions=None).intervention_jobs == []
     assert study_of(interventions=None, consequences=None).planned_readings("tiny") == {}
@@ -99,7 +99,7 @@ def test_a_reader_without_its_head_is_refused_before_anything_runs():
 
 def test_conditions_need_interventions():
     with pytest.raises(HomogenizationError, match="there is no section 'interventions'"):
-        study_of(consequences={"conditions": ["steering:first:0.2:all"]}, interventions=None)
+        study_of(consequences={"conditions": ["steering-first-0.2-all"]}, interventions=None)
 
 
 def test_originals_are_read_in_all_conditions_and_variants_untouched():
@@ -108,14 +108,13 @@ def test_originals_are_read_in_all_conditions_and_variants_untouched():
     assert reading.shards == ["000", "001"]
     assert [reading.study.n_read(shard, reading.study.consequences) for shard in reading.shards] == [6, 4]
     assert len(reading.conditions("tiny", "original")) == 4
-    assert [one[0] for one in reading.conditions("tiny", "front")] == ["untouched"]
-    assert reading.n_passes("tiny", "original", "001") == 16
-    costs = reading.planned_jobs("tiny")
-    assert costs[:3] == [["original", "000", 6, 4], ["original", "001", 4, 4], ["front", "000", 6, 1]]
+    assert [one.name for one in reading.conditions("tiny", "front")] == ["untouched"]
+    assert len(reading.jobs) == 2 * (4 + 1)
+    assert reading.jobs[1] == ("tiny", "original", "steering-first-0.2-all", "000")
     chosen = study_of(
-        consequences={"n_reviews": 10, "conditions": ["masked:first"], "intervened": ["original", "front"]}
+        consequences={"n_reviews": 10, "conditions": ["masked-first"], "intervened": ["original", "front"]}
     ).reading
-    assert [one[:2] for one in chosen.conditions("tiny", "front")] == [["untouched", None], ["masked", "first"]]
+    assert [one.name for one in chosen.conditions("tiny", "front")] == ["untouched", "masked-first"]
 
 
 def test_without_labels_or_interventions_there_is_less():

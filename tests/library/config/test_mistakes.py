@@ -189,7 +189,7 @@ def check(changes, *said):
         ("claims", ["{x}.yaml"], ["claims[0]: '{x}.yaml'", "no '{' or '}'"]),
         ("consequences.variants", ["front"], ["consequences", "lack 'original'"]),
         ("consequences.variants", ["original", "fornt"], ["consequences", "did you mean 'front'?"]),
-        ("consequences.conditions", ["steering:first:0.3:all"], ["allowed: untouched, steering:first:0.2:all, steer"]),
+        ("consequences.conditions", ["steering-first-0.3-all"], ["allowed: untouched, steering-first-0.2-all, steer"]),
         ("consequences.intervened", ["original", "end"], ["['end'] are not read; allowed: original, front"]),
         ("consequences.probes.folds", 4, ["4 folds need 8 reviews of two labels, and 6 are read"]),
         ("consequences.probes.penalty", 0.0, ["consequences.probes.penalty: 0.0 is not allowed"]),

@@ -12,7 +12,7 @@ from homogenization.consequences.probing import (
     tabulate,
     tasks,
 )
-from homogenization.consequences.schemas import POOLED_STATES_SCHEMA
+from homogenization.interventions.schemas import POOLED_STATES_SCHEMA
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 
@@ -104,9 +104,9 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
     for text, moved in (("original", 0.0), ("front", 0.25)):
         for shard, part in enumerate(np.split(np.arange(N), 2)):
             rows = [
-                (NAMES[review], condition, layer, ((1 + layer) * (states[review] + moved)).tolist())
-                for condition in ("untouched", "masked:first")
-                if (text, condition) != ("front", "masked:first")
+                ("m", text, NAMES[review], condition, layer, ((1 + layer) * (states[review] + moved)).tolist())
+                for condition in ("untouched", "masked-first")
+                if (text, condition) != ("front", "masked-first")
                 for review in part
                 for layer in (0, 1)
                 if (text, review) != ("front", 0)

@@ -47,8 +47,9 @@ def components(model: LanguageModel) -> list[np.ndarray]:
 def intervened(model: LanguageModel) -> list[np.ndarray]:
     tokens = reading_of(model, EMBEDDED[:3]).tokens
     pack = Pack(model.with_head, "tiny", ["a", "b", "c"], tokens.by_review, 0)
-    table, doses = intervene(pack, CONDITIONS, ["cosine_anisotropy"], IDENTITY)
-    return [table["value"].to_numpy(), doses.select("kl", "cross_entropy", "moved_mass").to_numpy()]
+    made = [intervene(pack, condition, ["cosine_anisotropy"], IDENTITY) for condition in CONDITIONS]
+    values = [one.metrics["value"].to_numpy() for one in made]
+    return values + [one.doses.select("kl", "cross_entropy", "moved_mass").to_numpy() for one in made]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")

@@ -42,12 +42,12 @@ def test_every_condition_equals_its_plain_implementation(name):
         moved = np.abs(changed.states[-1] - untouched.states[-1]).max()
         # a norm after the attention of Gemma 2 undoes a common factor
         nothing = name == "gemma2" and condition.pattern == "removed"
-        assert (moved < 1e-2) == nothing, condition.key
+        assert (moved < 1e-2) == nothing, condition.name
         for text in range(len(TEXTS)):
             plain, positions = plain_of(condition, pack, text)
             states, logits = run_plainly(made, TEXTS[text], plain, positions)
             ours = np.stack(changed.states_of(text))
             difference = np.linalg.norm(ours - states, axis=-1) / np.linalg.norm(states, axis=-1)
-            assert difference.mean() < 1e-5, (condition.key, text, difference.mean())
+            assert difference.mean() < 1e-5, (condition.name, text, difference.mean())
             if logits is not None:
-                assert abs(divergence(changed.logits_of(text), logits[0])) < 1e-5, condition.key
+                assert abs(divergence(changed.logits_of(text), logits[0])) < 1e-5, condition.name

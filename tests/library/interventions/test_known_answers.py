@@ -67,7 +67,7 @@ def test_a_pack_gives_what_its_reviews_give_alone(name):
             alone_pack = pack.part([review])
             alone = apply(condition, alone_pack, alone_pack.through())
             for ours, single in zip(together.states_of(review), alone.states, strict=True):
-                np.testing.assert_allclose(ours, single, rtol=1e-5, atol=1e-5, err_msg=condition.key)
+                np.testing.assert_allclose(ours, single, rtol=1e-5, atol=1e-5, err_msg=condition.name)
             assert together.massive[review] == alone.massive[0]
             assert together.moved_mass[review] == pytest.approx(alone.moved_mass[0], rel=1e-5, nan_ok=True)
 
@@ -110,16 +110,18 @@ def test_steering_on_a_trained_model():
     reviews = Pack(model.with_head, "stories", names, tokens.by_review, 0)
     conditions = [Condition(UNTOUCHED), *(Condition(STEERING, name, 0.1) for name in PATTERNS)]
     identity = {"model": "stories", "variant": "original"}
-    table, doses = intervene(reviews, conditions, ["cosine_anisotropy", "cosine_to_first_token"], identity, 4096)
+    metrics = ["cosine_anisotropy", "cosine_to_first_token"]
+    made = [intervene(reviews, condition, metrics, identity) for condition in conditions]
+    table, doses = (pl.concat(getattr(one, name) for one in made) for name in ("metrics", "doses"))
     last = table.filter(layer=5, view="all_tokens").group_by("condition", "metric").agg(pl.col("value").mean())
     cosine = dict(last.filter(metric="cosine_anisotropy").select("condition", "value").rows())
     change = {key: value - cosine["untouched"] for key, value in cosine.items()}
-    assert -0.05 < change["steering:first:0.1:all"] < -0.015
-    assert -0.05 < change["steering:removed:0.1:all"] < -0.015
+    assert -0.05 < change["steering-first-0.1-all"] < -0.015
+    assert -0.05 < change["steering-removed-0.1-all"] < -0.015
     for name in ("uniform", "scattered", "permuted", "recency", "self"):
-        assert 0.005 < change[f"steering:{name}:0.1:all"] < 0.05, name
+        assert 0.005 < change[f"steering-{name}-0.1-all"] < 0.05, name
     to_first = dict(last.filter(metric="cosine_to_first_token").select("condition", "value").rows())
-    assert to_first["steering:first:0.1:all"] > to_first["untouched"] + 0.01
+    assert to_first["steering-first-0.1-all"] > to_first["untouched"] + 0.01
     kl = dict(doses.group_by("condition").agg(pl.col("kl").mean()).rows())
     assert kl.pop("untouched") == 0
     assert all(0.001 < divergence < 0.2 for divergence in kl.values()), kl
@@ -136,4 +138,4 @@ def test_the_first_token_of_a_causal_model_never_moves(name):
         changed = apply(condition, pack, untouched)
         for ours, before in zip(changed.states, untouched.states, strict=True):
             firsts = changed.offsets[:-1]
-            np.testing.assert_allclose(ours[firsts], before[firsts], rtol=1e-5, atol=1e-5, err_msg=condition.key)
+            np.testing.assert_allclose(ours[firsts], before[firsts], rtol=1e-5, atol=1e-5, err_msg=condition.name)

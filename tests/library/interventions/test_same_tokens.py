@@ -52,7 +52,8 @@ def with_massive_tokens(name):
 @pytest.mark.parametrize("name", ["llama", "gemma3", "gemma2", "qwen2"])
 def test_both_sides_of_a_difference_have_the_same_tokens(name):
     pack = with_massive_tokens(name)
-    table, doses = intervene(pack, CONDITIONS, ["cosine_anisotropy"], IDENTITY, 4096)
+    made = [intervene(pack, condition, ["cosine_anisotropy"], IDENTITY) for condition in CONDITIONS]
+    table, doses = (pl.concat(getattr(one, name) for one in made) for name in ("metrics", "doses"))
     untouched = pack.through()
     n_differ = 0
     for condition in CONDITIONS:
@@ -62,7 +63,7 @@ def test_both_sides_of_a_difference_have_the_same_tokens(name):
             either = massive_tokens(before) | massive_tokens(after)
             n_differ += massive_tokens(before) != massive_tokens(after)
             left = sorted(set(range(LENGTHS[place])) - {0} - either)
-            rows = table.filter(condition=condition.key, review_id=review, view="without_first").sort("layer")
+            rows = table.filter(condition=condition.name, review_id=review, view="without_first").sort("layer")
             for column, states in (("value", after), ("untouched", before)):
                 expected = [mean_cosine(tokens[left].astype(np.float64)) for tokens in states]
                 np.testing.assert_allclose(rows[column], expected, rtol=1e-6, atol=1e-9)
@@ -78,7 +79,7 @@ def test_both_sides_of_a_difference_have_the_same_tokens(name):
 
     reviews, layers = by_review(table, doses), by_layer(table, doses)
     for pattern in ("first", "removed"):
-        rows = table.filter(condition=f"steering:{pattern}:0.9:all", view="without_first")
+        rows = table.filter(condition=f"steering-{pattern}-0.9-all", view="without_first")
         difference = (rows["value"] - rows["untouched"]).mean()
         of_reviews = reviews.filter(pattern=pattern, kind="steering", layers="all", view="without_first")
         assert (of_reviews["value"] - of_reviews["untouched"]).mean() == pytest.approx(difference)

@@ -12,10 +12,10 @@ N_BLOCKS = 4
 METRIC, VIEW = "cosine_anisotropy", "all_tokens"
 CONDITIONS = {  # key -> kind, pattern, blocks, strength, and the change of the metric per layer
     "untouched": ("untouched", None, "all", None, 0.0),
-    "steering:first:0.1:all": ("steering", "first", "all", 0.1, 0.1),
-    "masked:random_1": ("masked", "random_1", "all", None, 0.2),
-    "masked:random_2": ("masked", "random_2", "all", None, 0.4),
-    "positions:constant": ("positions", "constant", "all", None, -0.1),
+    "steering-first-0.1-all": ("steering", "first", "all", 0.1, 0.1),
+    "masked-random_1": ("masked", "random_1", "all", None, 0.2),
+    "masked-random_2": ("masked", "random_2", "all", None, 0.4),
+    "positions-constant": ("positions", "constant", "all", None, -0.1),
 }
 
 

@@ -121,8 +121,8 @@ class Consequences(OfModels):
     n_reviews: int = Field(200, ge=2)
     """Reviews: the first of the sample by rank."""
     conditions: list[str] | None = None
-    """Conditions of `interventions` by their keys, such as `steering:first:0.1:all`; null: all of them. The untouched \
-model is always there."""
+    """Conditions of `interventions` by name, such as `steering-first-0.1-all`; null: all of them. The untouched model \
+is always there."""
     intervened: list[str] | None = None
     """Variants that are read in these conditions, `original` among them; null: `original` alone. The others are read \
 by the untouched model alone."""

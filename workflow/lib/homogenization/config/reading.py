@@ -6,7 +6,7 @@ from typing import Any
 
 from homogenization.config.analysis import Consequences, Probes
 from homogenization.config.interventions import Interventions
-from homogenization.interventions.conditions import STEEPEST, UNTOUCHED, Condition
+from homogenization.interventions.conditions import UNTOUCHED, Condition
 from homogenization.names.variants import ORIGINAL
 
 
@@ -32,43 +32,24 @@ class Reading:
         return [shard for shard in self.study.shards if self.study.ranks(shard)[0] < self.study.consequences.n_reviews]
 
     @property
-    def jobs(self) -> list[tuple[str, str, str]]:
-        """Every model, variant and shard."""
-        return [(model, name, shard) for model in self.models for name in self.variants for shard in self.shards]
-
-    def n_passes(self, model: str, variant: str, shard: str) -> int:
-        """Passes of single reviews in a job; the untouched one is run again where conditions are added."""
-        return self.study.n_read(shard, self.study.consequences) * len(self.conditions(model, variant))
-
-    def planned_jobs(self, model: str) -> list[list[Any]]:
-        """Variant, shard, reviews and conditions of a model's jobs."""
+    def jobs(self) -> list[tuple[str, str, str, str]]:
+        """Every model, variant, condition and shard."""
         return [
-            [
-                variant,
-                shard,
-                self.study.n_read(shard, self.study.consequences),
-                len(self.conditions(model, variant)),
-            ]
-            for name, variant, shard in self.jobs
-            if name == model
+            (model, variant, condition.name, shard)
+            for model in self.models
+            for variant in self.variants
+            for shard in self.shards
+            for condition in self.conditions(model, variant)
         ]
 
-    def conditions(self, model: str, variant: str) -> list[list[Any]]:
-        """Fields of the conditions in which a model reads a variant, the untouched one first."""
-        return [one.fields for one in self._conditions(model, variant)]
-
-    def _conditions(self, model: str, variant: str) -> list[Condition]:
+    def conditions(self, model: str, variant: str) -> list[Condition]:
+        """The conditions in which a model reads a variant, the untouched one first."""
         chosen, changed = self.study.consequences, self.study.interventions
         intervened = chosen.intervened or [ORIGINAL]
         if changed is None or model not in (changed.models or self.study.models) or variant not in intervened:
             return [Condition(UNTOUCHED)]
-        keys = chosen.conditions
-        return [one for one in changed.conditions if keys is None or one.kind == UNTOUCHED or one.key in keys]
-
-    def depth(self, model: str, variant: str) -> str | list[str]:
-        """The table that says where homogenization is fastest, where a condition needs it."""
-        needed = any(one.blocks == STEEPEST for one in self._conditions(model, variant))
-        return f"{self.study.results}/tables/depth.parquet" if needed else []
+        names = chosen.conditions
+        return [one for one in changed.conditions if names is None or one.kind == UNTOUCHED or one.name in names]
 
     @property
     def intervenes(self) -> bool:
@@ -90,8 +71,8 @@ def problems(chosen: Consequences, interventions: Interventions | None, variants
     if unknown:
         flaws.append(f"intervened: {unknown} are not read; allowed: {', '.join(texts)}")
     if chosen.conditions is not None:
-        known = [one.key for one in interventions.conditions] if interventions else []
-        missing = [key for key in chosen.conditions if key not in known]
+        known = [one.name for one in interventions.conditions] if interventions else []
+        missing = [name for name in chosen.conditions if name not in known]
         allowed = ", ".join(known) or "none, since there is no section 'interventions'"
         flaws += (
             [f"conditions: {missing} are not among those of 'interventions'; allowed: {allowed}"] if missing else []

@@ -20,6 +20,7 @@ from homogenization.config.reading import Reading
 from homogenization.config.texts import WrittenVariant, with_default_variants
 from homogenization.config.training import is_trained
 from homogenization.figures.catalogue import HEADLINE_METRICS
+from homogenization.interventions.conditions import UNTOUCHED, Condition
 from homogenization.measures.catalogue import made_measures
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
@@ -150,10 +151,20 @@ class Study(Keys):
         return [job for job in self.jobs if job[0] in models and job[1] in chosen.variants]
 
     @property
-    def intervention_jobs(self) -> list[tuple[str, str, str]]:
-        """The jobs in which attention is changed."""
-        jobs = self._jobs_of_section(self.interventions)
-        return [job for job in jobs if self.ranks(job[2])[0] < self.interventions.n_reviews]
+    def conditions(self) -> dict[str, Condition]:
+        """The conditions in which models read, by name, the untouched one first."""
+        chosen = self.interventions.conditions if self.interventions else [Condition(UNTOUCHED)]
+        return {condition.name: condition for condition in chosen}
+
+    @property
+    def intervention_jobs(self) -> list[tuple[str, str, str, str]]:
+        """Every model, variant, condition and shard that is read with changed attention, or untouched beside it."""
+        return [
+            (model, variant, condition, shard)
+            for model, variant, shard in self._jobs_of_section(self.interventions)
+            if self.ranks(shard)[0] < self.interventions.n_reviews
+            for condition in self.conditions
+        ]
 
     def works_of(self, model: str) -> dict[str, list[str]]:
         """The variants over which a model's jobs of a shard go, sorted, by what these jobs make.
@@ -168,17 +179,22 @@ class Study(Keys):
     def planned_readings(self, model: str) -> dict[str, list[list[Any]]]:
         """The jobs of changed attention in a model, and of what it reads for consequences, by section.
 
-        Of each job: variant whose tokens are counted, shard, reviews, conditions.
+        Of each job: variant, shard, reviews, and passes of a review.
         """
-        chosen = self.interventions
-        changed = [
-            [variant, shard, self.n_read(shard, chosen), len(chosen.conditions)]
-            for name, variant, shard in self.intervention_jobs
-            if name == model
-        ]
-        read = self.reading.planned_jobs(model) if self.reading else []
-        planned = {"interventions": changed, "consequences": read}
+        read = self.reading.jobs if self.reading else []
+        planned = {
+            section: [
+                [variant, shard, self.n_read(shard, getattr(self, section)), self.n_passes(condition)]
+                for name, variant, condition, shard in jobs
+                if name == model
+            ]
+            for section, jobs in (("interventions", self.intervention_jobs), ("consequences", read))
+        }
         return {section: jobs for section, jobs in planned.items() if jobs}
+
+    def n_passes(self, condition: str) -> int:
+        """Passes of a review in a condition: the untouched run beside any other."""
+        return 1 if condition == UNTOUCHED else 2
 
     @property
     def reading(self) -> Reading | None:

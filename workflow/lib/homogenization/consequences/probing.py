@@ -155,7 +155,7 @@ def tabulate(
     A review that the model does not read as original is left out.
 
     Args:
-        states: files of pooled states, by variant in the order of `variants` and then by shard.
+        states: files of pooled states of all variants, conditions and shards (`POOLED_STATES_SCHEMA`).
         shards: those of the corpus, which hold the labels.
         model: name of the model.
         variants: their names, `original` among them.
@@ -166,8 +166,8 @@ def tabulate(
         logger.warning(
             "no probes: consequences.probes is null, or corpus.label_column is null and nothing can be probed"
         )
-    n_shards = len(states) // len(variants)
-    by_text = {name: read_tables(states[number * n_shards :][:n_shards]) for number, name in enumerate(variants)}
+    pooled = read_tables(states)
+    by_text = {name: pooled.filter(variant=name) for name in variants}
     known = pl.concat([read_table(path).select("review_id", "label") for path in shards])
     originals = by_text[ORIGINAL]
     parts = [pl.DataFrame(schema=POOLED_READINGS_SCHEMA)]

@@ -2,20 +2,10 @@
 
 import polars as pl
 
-from homogenization.interventions.schemas import DOSES_SCHEMA, LAYER_COLUMNS
+from homogenization.interventions.schemas import LAYER_COLUMNS
 from homogenization.names.columns import columns, condition_columns, with_ends
 from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE
 
-#: A row for each condition, review and layer.
-POOLED_STATES_SCHEMA = {
-    **columns("review_id"),
-    **condition_columns("condition", "layer"),
-    #: mean of the tokens without the first and the massive ones, (width,); NaN without such tokens
-    "state": pl.List(pl.Float32),
-}
-#: A row for each condition and review, made by `read_consequences`. Beside it stand `{shard}.parquet`, with the columns
-#: of [metrics](#files-of-jobs), and `{shard}.states.parquet`.
-TEXTS_SCHEMA = DOSES_SCHEMA
 #: A row for each text (`variant`), condition, review and layer, made by `probe_states`.
 POOLED_READINGS_SCHEMA = {
     **LAYER_COLUMNS,

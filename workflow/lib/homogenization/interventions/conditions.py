@@ -50,10 +50,11 @@ class Condition:
         return [self.kind, self.pattern, self.strength, self.blocks]
 
     @property
-    def key(self) -> str:
-        """Its name in tables, such as `steering:first:0.2:all`."""
+    def name(self) -> str:
+        """Its name, in files too: `steering-first-0.2-all`, `steering-first-0.2-1_2`, `masked-massive`."""
         parts = [self.kind, self.pattern, None if self.strength is None else f"{self.strength:g}"]
-        return ":".join([part for part in parts if part is not None] + [self.blocks] * (self.kind == STEERING))
+        blocks = [self.blocks.replace(",", "_")] * (self.kind == STEERING)
+        return "-".join([part for part in parts if part is not None] + blocks)
 
 
 def conditions_of(section: Mapping[str, Any]) -> list[Condition]:

@@ -1,183 +1,139 @@
-"""Reviews through a model in every condition: metrics by layer, and doses."""
+"""Reviews through a model in one condition, beside the untouched run: metrics by layer, doses, and pooled states."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
-from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
 
-from homogenization.interventions.conditions import (
-    MASKED,
-    POSITIONS,
-    STEERING,
-    UNTOUCHED,
-    Condition,
-    blocks_of,
-    cells,
-)
+from homogenization.interventions.conditions import MASKED, POSITIONS, STEERING, UNTOUCHED, Condition, blocks_of, cells
 from homogenization.interventions.passes import OnHost, Run, damage, sink_moved
-from homogenization.interventions.readings import read
+from homogenization.interventions.readings import pooled, read
 from homogenization.interventions.schedule import Pack, apply, refuse_other_positions
-from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, crossed
+from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, POOLED_STATES_SCHEMA, crossed
 from homogenization.measures.blocks import norms_attention
-from homogenization.measures.reviews import Inline, with_origin
+from homogenization.measures.reviews import with_origin
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
-from homogenization.states.network import NOT_FINITE, PackedModel
+from homogenization.states.network import NOT_FINITE
 
-_WAITING = 2  # runs whose numbers are not all there yet: each keeps the states of its pack in main memory
+_WAITING = 8  # reviews that are measured while a GPU reads others: each keeps the states of two runs in main memory
 
 
-def check_conditions(conditions: Sequence[Condition], reviews: Pack) -> None:
-    """Refuse conditions that a model can't be run in, before it runs.
+class Intervened(NamedTuple):
+    """What a condition does to reviews: `INTERVENED_SCHEMA`, `DOSES_SCHEMA` and `POOLED_STATES_SCHEMA`, by review."""
+
+    metrics: pl.DataFrame
+    doses: pl.DataFrame
+    states: pl.DataFrame
+
+
+class _OfReview(NamedTuple):
+    """What a condition does to one review; `values` are its metrics (layers, cells), `states` its pooled states."""
+
+    values: np.ndarray
+    untouched: np.ndarray
+    dose: dict[str, Any]
+    states: np.ndarray
+
+
+def check_condition(condition: Condition, reviews: Pack) -> None:
+    """Refuse a condition that a model can't be run in, before it runs.
 
     Raises:
         HomogenizationError: blocks that it does not have, or positions that are not rotary.
     """
-    for condition in conditions:
-        if condition.kind == STEERING:
-            blocks_of(condition.blocks, reviews.model.n_blocks, reviews.name, reviews.steepest)
-        if condition.kind == POSITIONS:
-            refuse_other_positions(reviews.model, reviews.name)
+    if condition.kind == STEERING:
+        blocks_of(condition.blocks, reviews.model.n_blocks, reviews.name, reviews.steepest)
+    if condition.kind == POSITIONS:
+        refuse_other_positions(reviews.model, reviews.name)
 
 
-def intervene(
-    reviews: Pack,
-    conditions: Sequence[Condition],
-    metrics: Sequence[str],
-    identity: Mapping[str, str],
-    *,
-    further: Callable[[str, str, Run, int], None] | None = None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Run reviews through a model in every condition.
+def intervene(reviews: Pack, condition: Condition, metrics: Sequence[str], identity: Mapping[str, str]) -> Intervened:
+    """Run reviews through a model in one condition, and untouched: doses are measured against that.
 
     Args:
         reviews: a language model or encoder, and what it reads.
-        conditions: what is done, the untouched model first: doses are measured against it.
-        metrics: names of `homogenization.interventions.conditions.METRICS`; may be empty.
+        condition: what is done.
+        metrics: names of `homogenization.interventions.conditions.METRICS`.
         identity: `model` and `variant`, for the tables.
-        further: function that measures more: of a condition's key, the name of a review, a run and the place of the
-            review in it.
-
-    Returns:
-        Metrics by layer (`INTERVENED_SCHEMA`) and doses (`DOSES_SCHEMA`), by condition and review.
 
     Raises:
-        HomogenizationError: states that are not finite, a review that does not fit into memory, or what
-            `check_conditions` refuses.
+        HomogenizationError: states that are not finite, or what `check_condition` refuses.
     """
-    assert conditions[0].kind == UNTOUCHED
-    check_conditions(conditions, reviews)
-    shape = (len(conditions), len(reviews.names), reviews.model.n_blocks + 1, len(cells(metrics)))
-    values, untouched_values = np.full(shape, np.nan), np.full(shape, np.nan)
-    doses: dict[tuple[int, int], dict[str, Any]] = {}
-    pending: deque[list[Future]] = deque()  # for each run, what measures its reviews
-
-    def run_pack(indices: range) -> None:
-        pack = reviews.part(indices)
-        untouched = pack.through()
-
-        @cache
-        def read_untouched(review: int, massive: frozenset[int]) -> np.ndarray:
-            return read(untouched.states_of(review), massive, metrics)
-
-        def run_condition(number: int, condition: Condition) -> list[Future]:
-            after = untouched if condition.kind == UNTOUCHED else apply(condition, pack, untouched)
-            damages = damage(untouched, after, pack.token_ids)
-
-            def measure(review: int) -> None:
-                _refuse_overflow(after, review, condition, pack.names[review], identity)
-                massive = (untouched.massive_of(review) | after.massive_of(review)) - {0}
-                own = read_untouched(review, massive)
-                at = number, indices[review]
-                untouched_values[at] = own
-                values[at] = own if after is untouched else read(after.states_of(review), massive, metrics)
-                doses[at] = _dose(condition, untouched, after, review, damages)
-                if further is not None:
-                    further(condition.key, pack.names[review], after, review)
-
-            return [beside.submit(measure, review) for review in range(len(indices))]
-
-        for number, condition in enumerate(conditions):
-            pending.append(run_condition(number, condition))
-            settle(_WAITING)
-            advance(len(pack.token_ids), condition.key)
-
-    def settle(most: int) -> None:
-        """Wait until the reviews of no more than so many runs are still measured."""
-        while pending and (len(pending) > most or all(task.done() for task in pending[0])):
-            for task in pending.popleft():
-                task.result()
-
-    with progress(len(conditions) * sum(reviews.lengths), "tokens") as advance, _beside(reviews.model) as beside:
+    check_condition(condition, reviews)
+    found: list[_OfReview] = []
+    pending: deque[Future[_OfReview]] = deque()
+    waiting = _WAITING if reviews.model.device.type == "cuda" else 0  # a CPU has no rest from passes
+    with (
+        progress(sum(reviews.lengths), "tokens") as advance,
+        threadpool_limits(1 if waiting else None),
+        ThreadPoolExecutor(max(1, torch.get_num_threads() - 1)) as threads,
+    ):
         for review in range(len(reviews.names)):
-            run_pack(range(review, review + 1))
-        settle(0)
-    views, measured = zip(*cells(metrics), strict=True) if metrics else ((), ())
-    table = crossed(
-        INTERVENED_SCHEMA,
-        {"condition": [condition.key for condition in conditions]},
-        {"review_id": reviews.names},
-        {"layer": range(shape[2])},
-        {"view": views, "metric": measured},
-    ).with_columns(value=values.ravel(), untouched=untouched_values.ravel())
-    table = with_origin(table, identity, reviews.model.n_blocks).select(*INTERVENED_SCHEMA)
-    return table, _doses_table(doses, conditions, reviews, identity)
+            pack = reviews.part([review])
+            before = pack.through()
+            after = before if condition.kind == UNTOUCHED else apply(condition, pack, before)
+            damages = damage(before, after, pack.token_ids)
+            if not after.is_finite(0):
+                read_by = f"model {identity['model']}, variant {identity['variant']}, review {pack.names[0]}"
+                raise HomogenizationError(f"{read_by}, {condition.name}: {NOT_FINITE}")
+            pending.append(threads.submit(_measured, condition, before, after, damages, metrics))
+            while len(pending) > waiting:
+                found.append(pending.popleft().result())
+            advance(len(pack.token_ids))
+        found += [task.result() for task in pending]
+    return _tables(found, reviews, condition, metrics, identity)
 
 
-@contextmanager
-def _beside(model: PackedModel) -> Iterator[Executor | Inline]:
-    """Threads that measure one run while a GPU makes the next; on a CPU, which has no rest from passes, none."""
-    if model.device.type != "cuda":
-        yield Inline()
-        return
-    n_threads = max(1, torch.get_num_threads() - 1)  # one launches the passes
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as threads:
-        yield threads
+def _measured(
+    condition: Condition, before: Run, after: Run, damages: OnHost | None, metrics: Sequence[str]
+) -> _OfReview:
+    massive = (before.massive_of(0) | after.massive_of(0)) - {0}
+    untouched = read(before.states_of(0), massive, metrics)
+    values = untouched if after is before else read(after.states_of(0), massive, metrics)
+    dose = _dose(condition, before, after, damages)
+    return _OfReview(values, untouched, dose, pooled(after.states_of(0), after.massive_of(0)))
 
 
-def _refuse_overflow(run: Run, place: int, condition: Condition, name: str, identity: Mapping[str, str]) -> None:
-    """Refuse states of a review that are not finite."""
-    if not run.is_finite(place):
-        raise HomogenizationError(
-            f"model {identity['model']}, variant {identity['variant']}, review {name}, condition {condition.key}: "
-            f"{NOT_FINITE}"
-        )
-
-
-def _dose(condition: Condition, before: Run, after: Run, review: int, damages: OnHost | None) -> dict[str, Any]:
+def _dose(condition: Condition, before: Run, after: Run, damages: OnHost | None) -> dict[str, Any]:
     """What the condition did to a review, without the columns that name it."""
-    moved = 0.0 if condition.kind == UNTOUCHED else float(after.moved_mass[review])
-    kl, cross_entropy = (None, None) if damages is None else damages.rows()[review].tolist()
+    moved = 0.0 if condition.kind == UNTOUCHED else float(after.moved_mass[0])
+    kl, cross_entropy = (None, None) if damages is None else damages.rows()[0].tolist()
     return {
         "kl": kl,
         "cross_entropy": cross_entropy,
         "moved_mass": None if condition.kind == POSITIONS else moved,
         "masked_mass": moved if condition.kind == MASKED else None,
-        "n_massive": len(after.massive_of(review)),
-        "sink_moved": sink_moved(before.received[review], after.received[review]),
+        "n_massive": len(after.massive_of(0)),
+        "sink_moved": sink_moved(before.received[0], after.received[0]),
     }
 
 
-def _doses_table(
-    doses: Mapping[tuple[int, int], Mapping[str, Any]],
-    conditions: Sequence[Condition],
-    reviews: Pack,
-    identity: Mapping[str, str],
-) -> pl.DataFrame:
-    """The table of `doses`, by number of the condition and of the review."""
-    of_all = {"model": identity["model"], "variant": identity["variant"], "branch_norm": norms_attention(reviews.model)}
-    texts = {"review_id": reviews.names, "n_tokens": reviews.lengths}
-    rows = [
-        {**of_all, "condition": condition.key, **asdict(condition), **text, **doses[number, review]}
-        for number, condition in enumerate(conditions)
-        for review, text in enumerate(pl.DataFrame(texts).iter_rows(named=True))
-    ]
-    return pl.DataFrame(rows, schema=DOSES_SCHEMA)
+def _tables(
+    found: Sequence[_OfReview], reviews: Pack, condition: Condition, metrics: Sequence[str], identity: Mapping[str, str]
+) -> Intervened:
+    n_blocks, names = reviews.model.n_blocks, {"model": identity["model"], "variant": identity["variant"]}
+    views, measured = zip(*cells(metrics), strict=True)
+    axes = {"condition": [condition.name]}, {"review_id": reviews.names}, {"layer": range(n_blocks + 1)}
+    values, untouched = (np.array([one[place] for one in found], dtype=np.float64).ravel() for place in (0, 1))
+    table = crossed(INTERVENED_SCHEMA, *axes, {"view": views, "metric": measured})
+    table = with_origin(table.with_columns(value=values, untouched=untouched), identity, n_blocks)
+    of_all = {**names, "condition": condition.name, **asdict(condition), "branch_norm": norms_attention(reviews.model)}
+    texts = zip(reviews.names, reviews.lengths, found, strict=True)
+    doses = [{**of_all, "review_id": name, "n_tokens": length, **one.dose} for name, length, one in texts]
+    pooled_rows = [layer.tolist() for one in found for layer in one.states]
+    states = crossed(POOLED_STATES_SCHEMA, *axes).with_columns(
+        **{name: pl.lit(value) for name, value in names.items()},
+        state=pl.Series(pooled_rows, dtype=pl.List(pl.Float32)),
+    )
+    return Intervened(
+        table.select(*INTERVENED_SCHEMA),
+        pl.DataFrame(doses, schema=DOSES_SCHEMA),
+        states.select(*POOLED_STATES_SCHEMA),
+    )

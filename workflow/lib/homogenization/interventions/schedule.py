@@ -98,7 +98,7 @@ def _masked(which: str, pack: Pack, untouched: Run) -> Run:
             if further == places:
                 return masked
         logger.warning(
-            "masked:massive: in %d of %d reviews a further token is massive after %d rounds of masking, and is read",
+            "masked-massive: in %d of %d reviews a further token is massive after %d rounds of masking, and is read",
             sum(shut != more for shut, more in zip(places, further, strict=True)),
             len(places),
             MASSIVE_ROUNDS,

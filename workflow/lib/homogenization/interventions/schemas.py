@@ -11,10 +11,8 @@ from homogenization.names.columns import columns, condition_columns
 REVIEW_COLUMNS = {**columns("model", "variant", "review_id")}
 LAYER_COLUMNS = {**REVIEW_COLUMNS, **condition_columns("condition", "layer"), **columns("depth")}
 
-#: A row for each condition, review, layer and cell (metric, view), in the order of the configuration
-#: ([causes](causes.md)). The metadata contain `states` (model, weights and shard, as in the stores) and
-#: `computed_with`, a hash of all that the rows depend on besides their condition. They are made by
-#: `apply_interventions`, like the three files below.
+#: A row for each review, layer and cell (metric, view) of a condition ([causes](causes.md)). The metadata contain
+#: `states` (model, weights and shard, as in the stores).
 INTERVENED_SCHEMA = {
     **LAYER_COLUMNS,
     **condition_columns("view"),
@@ -34,6 +32,13 @@ DOSES_SCHEMA = {
     "masked_mass": pl.Float64,  #: mass that masked keys lose; null for other kinds
     "n_massive": pl.Int32,  #: massive tokens of the run
     **condition_columns("sink_moved", "branch_norm"),
+}
+#: A row for each review and layer.
+POOLED_STATES_SCHEMA = {
+    **REVIEW_COLUMNS,
+    **condition_columns("condition", "layer"),
+    #: mean of the tokens without the first and the massive ones, (width,); NaN without such tokens
+    "state": pl.List(pl.Float32),
 }
 
 

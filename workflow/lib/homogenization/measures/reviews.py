@@ -1,7 +1,6 @@
 """What a measure is, and the tables that measures make."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import chain
 from typing import Any, ClassVar
@@ -55,16 +54,6 @@ Measure = TokenMeasure | ReviewMeasure
 def class_of(measure: str) -> type[Measure]:
     """The class of a measure of the catalogue: that of the module of its name, with this name in CamelCase."""
     return getattr(import_module(f"homogenization.measures.{measure}"), measure.title().replace("_", ""))
-
-
-class Inline:
-    """Does work where it is handed on."""
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
-        """The result of a function."""
-        done: Future = Future()
-        done.set_result(function(*arguments))
-        return done
 
 
 def measured(measure: Measure) -> Sequence[pl.DataFrame]:

@@ -39,7 +39,7 @@ COLUMNS = {
 }
 #: Columns of what is read with changed attention
 CONDITION_COLUMNS = {
-    "condition": pl.String,  #: key of the [condition](causes.md#conditions), such as `steering:first:0.2:all`
+    "condition": pl.String,  #: name of the [condition](causes.md#conditions), such as `steering-first-0.2-all`
     "kind": pl.String,  #: what was done: `untouched`, `steering`, `masked`, `clipped`, `template`, `positions`
     #: of steering or template; the masked key; who gets the sink's mass; the positions; null for `untouched`. In
     #: `tables/`, the draws of `random` are one

@@ -127,7 +127,7 @@ def intervention_work(
 ) -> dict[str, Any]:
     """The row of the interventions in one model, or of its reading for consequences.
 
-    A condition is a forward pass over each review, with the head of a causal model. Massive keys are masked in at least
+    A pass goes over each review, with the head of a causal model. Massive keys are masked in at least
     one pass. What is measured between the passes is left out.
 
     Args:
@@ -135,16 +135,16 @@ def intervention_work(
         model: The model.
         architecture: The model's network.
         token_counts: Token counts of the model's jobs.
-        jobs: of each job, variant whose tokens are counted, shard, number of reviews, number of conditions.
+        jobs: of each job, variant whose tokens are counted, shard, number of reviews, passes of a review.
     """
     operations, forward, n_tokens = 0, 0, 0
-    for variant, shard, number, n_conditions in jobs:
+    for variant, shard, number, n_passes in jobs:
         counts = token_counts.filter(variant=variant, shard=shard)
         lengths = np.concatenate([of_job.to_numpy()[:number] for of_job in counts["lengths"]])
         once = matrix_operations(architecture, lengths, True)
         head = 2 * architecture.n_logits * int(lengths.sum()) if architecture.causal else 0
-        operations += n_conditions * (once + head)
-        forward, n_tokens = forward + len(lengths) * n_conditions, n_tokens + int(lengths.sum()) * n_conditions
+        operations += n_passes * (once + head)
+        forward, n_tokens = forward + len(lengths) * n_passes, n_tokens + int(lengths.sum()) * n_passes
     return _row(work, model, len(jobs)) | {"forward": forward, "tokens": n_tokens, "petaflops": operations / 1e15}
 
 

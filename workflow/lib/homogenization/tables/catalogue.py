@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 _FOLDER = "<results>/tables"
-Job = tuple[str, str, str]  # model, variant, shard
+Job = tuple[str, ...]  # model, variant, shard; of what is read in a condition, this before the shard
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def files_of(names: Iterable[str], made: Sequence[Tables]) -> dict[str, str | Se
 
 def over_jobs(folder: str, jobs: Iterable[Job], suffix: str = ".parquet") -> list[str]:
     """A file in a folder of results for every job, in their order."""
-    return [f"<results>/{folder}/{model}/{variant}/{shard}{suffix}" for model, variant, shard in jobs]
+    return [f"<results>/{folder}/{'/'.join(job)}{suffix}" for job in jobs]
 
 
 def over_variants(folder: str, variants: Iterable[str], study: Any, suffix: str = ".parquet") -> list[str]:
@@ -146,7 +146,7 @@ def _consequences_read(study: Any) -> dict[str, list[str]]:
     reading = study.reading
     return {
         "metrics": over_jobs("consequences", reading.jobs),
-        "texts": over_jobs("consequences", reading.jobs, ".texts.parquet"),
+        "texts": over_jobs("consequences", reading.jobs, ".doses.parquet"),
         "readings": [f"<results>/consequences/{model}.parquet" for model in reading.models],
     }
 

@@ -49,7 +49,7 @@ def tabulate(
 
     Args:
         metrics: files of metrics by layer of all jobs (`INTERVENED_SCHEMA`).
-        texts: files of numbers of all jobs (`TEXTS_SCHEMA`).
+        texts: files of doses of all jobs (`DOSES_SCHEMA`).
         readings: files of probes of all models (`POOLED_READINGS_SCHEMA`).
         similarity: the table `similarity`.
     """
