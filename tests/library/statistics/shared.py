@@ -30,11 +30,6 @@ MARGIN = 0.02
 DRAWS, CONFIDENCE, SEED = 2000, 0.95, 0
 
 
-def words_of(page):
-    """The template of the answers of a page."""
-    return (WORKFLOW / "report" / "answers" / f"{page}.jinja").read_text("utf-8")
-
-
 def noise(seed, scale=0.1):
     return scale * np.random.default_rng(seed).standard_normal((N_REVIEWS, N_BLOCKS + 1))
 

@@ -108,15 +108,8 @@ def summarise(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFram
         )
         .with_columns(pl.col("mean", "std", "median").fill_null(float("nan")))
     )
-    return with_interval(groups, groups["n_reviews"])
-
-
-def with_interval(groups: pl.DataFrame, counts: pl.Series) -> pl.DataFrame:
-    """`groups` with ci_low and ci_high of their mean at 95 % (`mean_reach`); NaN for fewer than two values.
-
-    They have mean, std (n - 1) and _skewness of `counts` values each; _skewness is left out of the result.
-    """
-    below, above = mean_reach(counts.to_numpy(), groups["_skewness"].fill_null(np.nan).to_numpy(), CONFIDENCE)
+    counts, skewness = groups["n_reviews"], groups["_skewness"].fill_null(np.nan)
+    below, above = mean_reach(counts.to_numpy(), skewness.to_numpy(), CONFIDENCE)
     error = pl.col("std").fill_null(np.nan) / counts.sqrt()
     ends = pl.col("mean") - error * pl.Series(below), pl.col("mean") + error * pl.Series(above)
     return groups.with_columns(ci_low=ends[0], ci_high=ends[1]).drop("_skewness")
