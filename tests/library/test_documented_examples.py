@@ -11,17 +11,12 @@ import yaml
 from conftest import ROOT, SMALL
 from homogenization.config.claims import load_claims
 from homogenization.config.study import load_study
-from homogenization.corpus.sentences import words
 from homogenization.measures.reviews import measured
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch
-from homogenization.names.variants import RULE_POSITIONS
 from homogenization.states.store import open_store
-from homogenization.variants.phrases import Phrase
-from homogenization.variants.rules import move_by_rules
 from pages import blocks
 from stored import LENGTHS, write
-from unparsed import unparsed
 
 EXAMPLE_PAGES = (
     "corpus.md",
@@ -29,7 +24,6 @@ EXAMPLE_PAGES = (
     "writers.md",
     "states.md",
     "training.md",
-    "extending.md",
 )  # examples of a configuration
 
 
@@ -75,16 +69,6 @@ def test_the_example_of_a_measure_works(tmp_path):
     np.testing.assert_allclose(table["longest"], np.maximum.reduceat(norms, starts, axis=1).ravel())
 
 
-def test_the_example_of_a_position_works(monkeypatch):
-    run_example("variants.positions", monkeypatch, "POSITIONS")
-    text = "Splendid acting saves this slow and rather long film."
-    phrase = Phrase("splendid acting", 0, 0, 15)
-    moved, placements = move_by_rules(unparsed(text), [phrase], "middle")
-    assert sorted(words(moved)) == sorted(words(text))
-    assert placements[0].original_position == 0
-    assert placements[0].position == pytest.approx(3 / 7)
-
-
 @pytest.mark.parametrize("example", blocks("yaml", "claims.md"))
 def test_the_examples_of_claims_are_valid(example, tmp_path):
     (tmp_path / "claims.yaml").write_text(example)
@@ -94,8 +78,6 @@ def test_the_examples_of_claims_are_valid(example, tmp_path):
 @pytest.mark.parametrize("example", [example for page in EXAMPLE_PAGES for example in blocks("yaml", page)])
 def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    # the position that docs/extending.md adds
-    monkeypatch.setattr("homogenization.config.texts.RULE_POSITIONS", (*RULE_POSITIONS, "middle"))
     shutil.copytree(ROOT / "config", tmp_path / "config")
     for file in (
         "models/mine/config.json",
