@@ -132,7 +132,6 @@ KEYS = [
     ),
     ({"views": [*SMALL["views"], "unit"]}, OF_SPECTRA),
     ({"examples.tokens": 20}, EXAMPLES),
-    ({"corpus.keep_columns": ["label"]}, {"keep_columns": 1, "make_text_page": 1}),
     ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
     ({"examples.matrix_layers": 2}, EXAMPLES),
     ({"contrasts.draws": 300}, {**STATISTICS, **EFFECTS, **HARM}),

@@ -44,25 +44,6 @@ rule clean_corpus:
         "../scripts/clean_corpus.py"
 
 
-rule keep_columns:
-    """Reads further columns of the source for each review: an edit of them reaches no text."""
-    input:
-        source=[local(STUDY.corpus.source)] if STUDY.corpus.is_local else [],
-        clean="<results>/corpus/clean.parquet",
-    output:
-        columns="<results>/corpus/columns.parquet",
-    log:
-        "<logs>/corpus/keep_columns.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        **{name: lambda wildcards, value=value: value for name, value in SOURCE.items()},
-        keep=lambda wildcards: STUDY.corpus.keep_columns,
-        code=code("keep_columns", "corpus"),
-    script:
-        "../scripts/keep_columns.py"
-
-
 rule sample_corpus:
     """Takes one shard of the sample."""
     input:

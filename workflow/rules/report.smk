@@ -143,7 +143,7 @@ if STUDY.examples:
             tokens="<results>/examples/{model}.tokens.parquet",
             metrics="<results>/tables/metrics.parquet",
             similarity="<results>/tables/similarity.parquet",
-            columns="<results>/corpus/columns.parquet",
+            shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
         output:
             page=report(
                 "<results>/report/texts/{model}.html",

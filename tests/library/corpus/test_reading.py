@@ -11,7 +11,7 @@ import pytest
 
 from homogenization.corpus.cleaning import clean_reviews
 from homogenization.corpus.local_files import is_local
-from homogenization.corpus.reading import kept_columns, label_texts, load_as_written, read_reviews
+from homogenization.corpus.reading import label_texts, load_as_written, read_reviews
 from homogenization.corpus.sampling import sample_reviews
 from homogenization.run.errors import HomogenizationError
 
@@ -51,41 +51,41 @@ def test_a_corpus_without_labels_has_empty_ones(tmp_path):
     assert len(sample_reviews(clean_reviews(raw), seed=0, start=0, stop=6, balance=False)) == 6
 
 
-FURTHER = [
-    {"text": f"Review {n} is fine.", "id": 100 + n, "row": f"r{n}", "note": "x" * (201 if n == 3 else 3), "tags": [n]}
-    for n in range(6)
-]
+NAN = math.nan
+LARGE = 2**53 + 1
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 @pytest.mark.parametrize(
-    ("keep", "names"),
+    ("name", "cells", "kept"),
     [
-        (None, ["id", "row_of_source"]),  # `note` has a long cell
-        (["note", "id"], ["note", "id"]),
-        ([], []),
+        ("id", [100, 101], [100, 101]),
+        ("row", ["r0", "r1"], ["r0", "r1"]),  # also a name of ours
+        ("id", [LARGE, NAN], [LARGE, None]),
+        ("id", [LARGE, 0.5], [str(LARGE), "0.5"]),  # as a float, it would be another
+        ("id", [2**70, 1], [str(2**70), "1"]),
+        ("share", [1, 0.5], [1.0, 0.5]),
+        ("mixed", [1, "a"], ["1", "a"]),
+        ("note", ["x" * 201, "y"], None),
+        ("tags", [[1], [2]], None),
+        ("of", [{"a": 1}, None], None),
     ],
 )
-def test_further_columns_stand_beside_the_reviews_that_are_left(tmp_path, ending, keep, names):
-    rows = FURTHER if ending != "csv" else [dict(list(row.items())[:-1]) for row in FURTHER]  # without lists
-    path = write(tmp_path / f"r.{ending}", [*rows, rows[0] | {"id": 7}])
-    clean = clean_reviews(read_reviews(path, "text", None))
-    kept = kept_columns(clean, path, keep, without=("text", None))
-    assert kept.columns == ["review_id", "row", *names]
-    texts = clean.join(kept, on=("review_id", "row"))
-    assert len(texts) == 6
-    for row in texts.iter_rows(named=True):
-        given = next(one for one in FURTHER if one["text"] == row["text"])  # the first of both of one text
-        assert {name: str(row[name]) for name in names} == {
-            name: str(given[name.removesuffix("_of_source")]) for name in names
-        }
+def test_further_columns_of_a_local_file_stay_beside_the_reviews(tmp_path, name, cells, kept):
+    rows = [{"text": f"Review {number} is fine.", name: cell} for number, cell in enumerate(cells)]
+    raw = read_reviews(write(tmp_path / "r.jsonl", rows), "text", None)
+    name = "row_of_source" if name == "row" else name
+    assert (raw[name].to_list() if name in raw.columns else None) == kept
+    sample = sample_reviews(clean_reviews(raw), seed=0, start=0, stop=2, balance=False).sort("row")
+    assert sample.columns == ["review_id", "text", "label", "rank", "row", *([name] if kept else [])]
+    assert (sample[name].to_list() if kept else None) == kept
 
 
-def test_a_further_column_that_a_source_lacks_names_those_that_exist(tmp_path):
-    path = write(tmp_path / "r.jsonl", FURTHER)
-    clean = clean_reviews(read_reviews(path, "text", None))
-    with pytest.raises(HomogenizationError, match=r"keep_columns 'ids' is no column .*did you mean 'id'"):
-        kept_columns(clean, path, ["ids"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_further_columns_are_read_in_every_format(tmp_path, ending):
+    rows = [{"text": f"Review {number} is fine.", "label": "a", "id": str(number)} for number in range(3)]
+    raw = read_reviews(write(tmp_path / f"r.{ending}", rows), "text", "label")
+    assert raw.columns == ["row", "text", "label", "id"]
+    assert raw["id"].to_list() == ["0", "1", "2"]
 
 
 def test_a_missing_column_names_those_that_exist(tmp_path):
@@ -107,6 +107,7 @@ def test_a_missing_column_names_those_that_exist(tmp_path):
         ("numbers.csv", "text,label\n1,0\n2,1\n", "holds numbers, not text"),
         ("numbers.jsonl", '{"text": 1, "label": 0}', "holds int values, not text"),
         ("texts.json", '["A text.", "Another."]', "no mapping of columns to values"),
+        ("rows.json", '{"text": {"0": "A", "1": "B"}, "label": {"0": "a", "5": "f"}}', "'label' has other rows than"),
         ("open.csv", 'text,label\n"A text,a\nAnother,b\n', "could not be read as csv: unexpected end of data"),
         ("wide.csv", "text,label\nA text,a\nOne, two,b\n", "ends in line 3 has 3 cells, and the header 2"),
     ],
@@ -170,6 +171,7 @@ def test_csv_is_read_as_another_reader_reads_it(tmp_path):
     ("values", "labels"),
     [
         ([1.0, 0.0, math.nan, None], ["1", "0", None, None]),
+        (["None", "nan", "Drama"], ["None", "nan", "Drama"]),  # classes of these names
         (["1.0", "1", "0.0", "0", "", " "], ["1", "1", "0", "0", None, None]),
         ([1e20, 10**20, 4.5], ["100000000000000000000", "100000000000000000000", "4.5"]),
         ([Decimal("2.0"), Decimal("2.5")], ["2", "2.5"]),
@@ -233,11 +235,16 @@ def test_csv_of_a_data_set_keeps_its_cells(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    ['{"text": ["A b.", "C d."]}', '{"text": {"0": "A b.", "1": "C d."}}', '[{"text": "A b."},\n{"text": "C d."}]'],
+    [
+        '{"text": ["A b.", "C d."], "label": ["a", "c"]}',
+        '{"text": {"0": "A b.", "1": "C d."}, "label": {"1": "c", "0": "a"}}',
+        '[{"text": "A b.", "label": "a"},\n{"label": "c", "text": "C d."}]',
+    ],
 )
 def test_json_of_columns_and_of_rows_read_alike(tmp_path, content):
     (tmp_path / "r.json").write_text(content)
-    assert read_reviews(str(tmp_path / "r.json"), "text", None)["text"].to_list() == ["A b.", "C d."]
+    raw = read_reviews(str(tmp_path / "r.json"), "text", "label")
+    assert raw.select("text", "label").rows() == [("A b.", "a"), ("C d.", "c")]
 
 
 PATHS = ["reviews.csv", "a/b/REVIEWS.JSONL", "./reviews", "../reviews", "/reviews", "~/reviews"]

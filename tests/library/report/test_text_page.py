@@ -34,8 +34,9 @@ def tables_of(texts, tokens):
     rejected = {"variant": "front", "review_id": "0" * 12, "f1": 0.25, "accepted": False}
     similarity = pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), pl.DataFrame([rejected])], how="diagonal_relaxed")
     metrics = pl.DataFrame(rows, METRICS_SCHEMA, orient="row")
-    columns = texts.select("review_id").unique().with_columns(row=pl.lit(17), shelf=pl.lit("A <i>"), none=None)
-    return {"texts": texts, "tokens": tokens, "metrics": metrics, "similarity": similarity, "columns": columns}
+    further = {"text": pl.lit("t"), "label": pl.lit(""), "rank": 0, "row": pl.lit(17), "shelf": pl.lit("A <i>")}
+    sample = texts.select("review_id").unique().with_columns(**further, none=None)
+    return {"texts": texts, "tokens": tokens, "metrics": metrics, "similarity": similarity, "sample": sample}
 
 
 def measured(n=N, n_matrix=N_MATRIX, layers=LAYERS, variants=("original", "front"), reviews=("0" * 12,), seed=0):

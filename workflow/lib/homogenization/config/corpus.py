@@ -14,7 +14,6 @@ from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, mi
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.sections import InputPath, Section, readable, refused
 
-_MOST_SHARDS = 10_000
 _ROWS = 1000  # rows that are looked at
 _READ_WHOLE = 2**24  # bytes of a file that is read to the end, in a quarter of a second
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -37,9 +36,6 @@ class Corpus(Section):
     label_column: str | None = "label"
     """Column to balance the sample over; null: no balancing. Where the key is left out, a local file without a column \
 `label` is not balanced."""
-    keep_columns: list[str] | None = None
-    """Further columns of the source, such as an id or a category, for `corpus/columns.parquet`, `results.texts` and \
-the page of one text; null: of a local file, all whose cells are numbers, truth values, dates or short texts."""
     n_reviews: int = Field(ge=2, le=10_000_000)
     """Reviews in the sample. The sample is nested: raising it adds shards."""
     shard_size: int = Field(50, ge=2, le=10_000_000)
@@ -81,18 +77,6 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
             raise ValueError(f"{max_words} is below min_words ({info.data['min_words']})")
         return max_words
 
-    @field_validator("shard_size")
-    @classmethod
-    def few_enough_shards(cls, shard_size: int, info: ValidationInfo) -> int:
-        """Each shard has its jobs, of which Snakemake keeps a list."""
-        n_shards = -(-info.data.get("n_reviews", 0) // shard_size)
-        if n_shards > _MOST_SHARDS:
-            raise ValueError(
-                f"{info.data['n_reviews']:,} reviews in shards of {shard_size} are {n_shards:,} shards, and at most "
-                f"{_MOST_SHARDS:,} can be planned; raise 'shard_size' or lower 'n_reviews'"
-            )
-        return shard_size
-
     _columns = model_validator(mode="after")(
         refused(
             lambda corpus: corpus.label_column == corpus.text_column,
@@ -125,7 +109,7 @@ def _check_columns(corpus: Corpus) -> None:
     if columns is not None and not columns:
         raise HomogenizationError(f"{corpus.source} holds no rows. Give a source with reviews.")
     asked = [(key, getattr(corpus, key)) for key in ("text_column", "label_column")]
-    for key, column in [*asked, *(("keep_columns", column) for column in corpus.keep_columns or ())]:
+    for key, column in asked:
         if columns and column is not None and column not in columns:
             raise HomogenizationError(missing_column(key, column, corpus.source, columns))
     if corpus.split == "train" and path.stat().st_size <= _READ_WHOLE:

@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,9 @@ def read_columns(path: Path, columns: Iterable[str]) -> tuple[list[str], dict[st
 
 def flat_columns(path: Path) -> list[str]:
     """The columns of a local file; of Parquet, without those of lists, mappings or bytes, which can be immense."""
+    names, _ = read_columns(path, ())
     if path.suffix.lower() != ".parquet":
-        return read_columns(path, ())[0]
+        return names
     import pyarrow.parquet
     from pyarrow.types import is_binary, is_large_binary, is_nested
 
@@ -127,11 +128,20 @@ def _json_rows(path: Path) -> Iterator[Any]:
         elif (
             isinstance(content, dict) and content and all(isinstance(cells, list | dict) for cells in content.values())
         ):
-            cells = [list(cells.values()) if isinstance(cells, dict) else cells for cells in content.values()]
-            yield from (dict(zip(content, row, strict=True)) for row in zip(*cells, strict=True))
+            yield from _rows_of_columns(content)
         else:
             yield content
         yield from map(json.loads, rest)
+
+
+def _rows_of_columns(content: Mapping[str, list | dict]) -> Iterator[dict[str, Any]]:
+    """The rows of a mapping of columns to their cells, in a list, or in a mapping by the same keys in all columns."""
+    columns = {name: cells if isinstance(cells, dict) else dict(enumerate(cells)) for name, cells in content.items()}
+    keys = next(iter(columns.values())).keys()
+    for name, cells in columns.items():
+        if cells.keys() != keys:
+            raise ValueError(f"the column {name!r} has other rows than {next(iter(columns))!r}")
+    yield from ({name: cells[key] for name, cells in columns.items()} for key in keys)
 
 
 # ending of a file -> its reader

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from homogenization.run.job import announce
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")  # a whole number, as a column of floats writes it
 _NO_LABEL = "-1"
-LONGEST_KEPT = 200  # characters of a cell of a column that is kept by itself
+LONGEST_KEPT = 200  # characters of a cell of a further column
+_OWN = ("review_id", "row", "text", "label", "n_words", "rank", "hash")
 
 
 def read_reviews(
@@ -37,8 +38,9 @@ def read_reviews(
         split: Split of a hub data set, or part of one ("train[:1000]"). A local file is the split "train".
 
     Returns:
-        Columns row (Int64), text and label (String), as `label_texts` gives the labels; without a label column, every
-        label is "". An empty text is null.
+        Columns row (Int64, from 0), text and label (String), as `label_texts` gives the labels; without a label
+        column, every label is "". An empty text is null. Then, of a local file, its further columns whose cells are
+        numbers, truth values, dates or texts of at most `LONGEST_KEPT` characters, such as an id or a category.
 
     Raises:
         HomogenizationError: the source can't be read, is empty, or lacks a column.
@@ -61,72 +63,36 @@ def read_reviews(
     labels = [""] * len(texts) if label_column is None else label_texts(values[label_column])
     if n_missing := labels.count(None):
         announce(_told(source, label_column, values[label_column], n_missing))
-    return pl.DataFrame(
-        {"row": range(len(texts)), "text": texts, "label": labels},
-        schema={"row": pl.Int64, "text": pl.String, "label": pl.String},
-    )
-
-
-def kept_columns(
-    clean: pl.DataFrame,
-    source: str,
-    keep: Sequence[str] | None,
-    *,
-    without: Sequence[str | None] = (),
-    subset: str | None = None,
-    revision: str | None = None,
-    split: str = "train",
-) -> pl.DataFrame:
-    """Further columns of the source for the reviews in `clean`, such as an id or a category.
-
-    Args:
-        clean: columns review_id and row, as `clean_reviews` gives them.
-        source: hub id or path of a local file, as for `read_reviews`.
-        keep: names of columns of the source; None for all columns of a local file whose cells are numbers, truth
-            values, dates or texts of at most `LONGEST_KEPT` characters, and for none of a data set of the hub.
-        without: columns that None leaves out.
-        subset: see `read_reviews`, also the next two.
-        revision: see there.
-        split: see there.
-
-    Returns:
-        review_id, row (Int64, from 0 in the source) and the columns. A column with one of these two names has
-        `_of_source` behind its name. Values of several types are text.
-
-    Raises:
-        HomogenizationError: the source can't be read or lacks a column.
-    """
-    if keep is None and is_local(source):
-        keep, small = [name for name in flat_columns(Path(source).expanduser()) if name not in without], True
-    else:
-        keep, small = keep or (), False
-    columns, values = _values(source, keep, subset, revision, split) if keep else ([], {})
-    if missing := [column for column in keep if column not in columns]:
-        raise HomogenizationError(missing_column("keep_columns", missing[0], source, columns))
-    read = {name: series for name in keep if _is_small(series := _series(values[name])) or not small}
-    own = clean.select("review_id", "row")
-    there = pl.DataFrame({f"{name}_of_source" if name in own.columns else name: of for name, of in read.items()})
-    return own.hstack(there[own["row"].to_list()] if read else [])
-
-
-def _series(cells: Sequence[Any]) -> pl.Series:
-    types = {type(cell) for cell in cells if cell is not None}
-    mixed = len(types) > 1 and not types <= {int, float}
-    return pl.Series([None if cell is None else str(cell) for cell in cells] if mixed else cells, strict=False)
-
-
-def _is_small(cells: pl.Series) -> bool:
-    longest = cells.str.len_chars().max() if cells.dtype == pl.String else 0
-    return not cells.dtype.is_nested() and (longest or 0) <= LONGEST_KEPT
+    own = {"row": pl.Int64, "text": pl.String, "label": pl.String}
+    read = pl.DataFrame({"row": range(len(texts)), "text": texts, "label": labels}, schema=own)
+    further = {name: cells for name, cells in values.items() if name not in asked.values()}
+    return read.with_columns(_further(further))
 
 
 def _values(
     source: str, columns: Sequence[str], subset: str | None, revision: str | None, split: str
 ) -> tuple[list[str], dict[str, list[Any]]]:
-    """All columns of a source, and the values of some of them."""
+    """All columns of a source, and the values of those asked for; of a local file, those of all flat ones."""
     if is_local(source):
-        return _local_values(source, columns, split)
+        return _local_values(source, [*columns, *flat_columns(Path(source).expanduser())], split)
     return _hub_values(source, subset, revision, split, columns)
+
+
+def _further(values: Mapping[str, Sequence[Any]]) -> Iterator[pl.Series]:
+    """Columns of numbers, truth values, dates and short texts; as text where a number would not hold each cell.
+
+    A name that the tables of the corpus have already is followed by `_of_source`.
+    """
+    for name, given in values.items():
+        cells = [None if cell != cell else cell for cell in given]  # NaN
+        types = {type(cell) for cell in cells if cell is not None}
+        most = 2**53 if float in types else 2**63 - 1
+        is_wide = any(type(cell) is int and abs(cell) > most for cell in cells)
+        if is_wide or (len(types) > 1 and types != {int, float}):
+            cells = [None if cell is None else _encodable(str(cell)) for cell in cells]
+        is_short = all(len(cell) <= LONGEST_KEPT for cell in cells if isinstance(cell, str))
+        if is_short and not types & {list, dict, bytes}:
+            yield pl.Series(f"{name}_of_source" if name in _OWN else name, cells, strict=False)
 
 
 def label_texts(values: Sequence[Any]) -> list[str | None]:

@@ -31,7 +31,7 @@ def sample_reviews(
         max_words: Largest number of words of a review; None for no bound.
 
     Returns:
-        Columns review_id, text, label, rank (Int64), sorted by rank.
+        Columns review_id, text, label, rank (Int64), row and further columns of `clean`, sorted by rank.
 
     Raises:
         HomogenizationError: there are too few reviews within the bounds for the ranks, or too few of a label.
@@ -48,7 +48,8 @@ def sample_reviews(
     shard = pl.concat(ranked).filter(pl.col("rank").is_between(start, stop, closed="left")).sort("rank")
     if len(shard) < stop - start:
         raise HomogenizationError(_too_few(fitting, labels, stop, min_words, max_words))
-    return shard.select("review_id", "text", "label", "rank")
+    own = ("review_id", "text", "label", "rank")
+    return shard.select(*own, pl.exclude(*own, "n_words", "hash"))
 
 
 def _too_few(

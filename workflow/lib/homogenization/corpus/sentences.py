@@ -12,10 +12,8 @@ from itertools import pairwise
 
 import sentencex
 
-from homogenization.corpus.characters import NEWER
-
 # Apostrophes and hyphens inside a word belong to it, dots to acronyms and numbers: don't, light-hearted, U.S.A, 3.5
-_LETTER, _DIGIT, _EITHER = rf"[^\W\d_{NEWER}]", rf"[^\D{NEWER}]", rf"[^\W_{NEWER}]"
+_LETTER, _DIGIT, _EITHER = r"[^\W\d_]", r"\d", r"[^\W_]"
 _WORD = re.compile(
     rf"""
       {_LETTER}(?:\.{_LETTER})+(?!{_EITHER})
@@ -27,7 +25,7 @@ _WORD = re.compile(
 Span = tuple[int, int]
 _RUN = re.compile(r"\S+")
 _CLOSED = re.compile(r"\S*[)\]}]")
-_OPENED_BEHIND_A_WORD = re.compile(rf"(?<=[^\W{NEWER}])[(\[{{](?=\S)")
+_OPENED_BEHIND_A_WORD = re.compile(r"(?<=\w)[(\[{](?=\S)")
 # Everything else at a chunk's edge ($, %, #, +) is part of the core and travels with the word
 PUNCTUATION = frozenset(",;:.!?…-–—‐‑()[]{}\"“”„‟«»'’‘‚‹›`´*_")
 #: Brackets and quotes whose marks differ, each opening before it closes

@@ -20,7 +20,7 @@ from homogenization.variants.schemas import PLACEMENT
 #: A row for each review and variant, the original first; a review that was not rewritten in a variant has none there.
 TEXTS_SCHEMA = {
     **columns("variant", "review_id", "shard"),
-    "row": pl.Int64,  #: of the source, from 0; null in results of an earlier version
+    "row": pl.Int64,  #: of the source, from 0
     "label": pl.String,  #: of the review; null without `corpus.label_column`
     "original": pl.String,  #: text of the review
     "text": pl.String,  #: text of the variant
@@ -90,7 +90,7 @@ class Results:
 
     @cached_property
     def texts(self) -> pl.DataFrame:
-        """The text of every variant with its original, label, placed key phrases, acceptance and `keep_columns`."""
+        """The text of every variant with its original, label, key phrases, acceptance, and columns of the source."""
         texts = pl.concat(
             read_table(self.folder / f"variants/{variant}/{shard}.parquet").with_columns(shard=pl.lit(shard))
             for variant, shard in self._read.select("variant", "shard").unique(maintain_order=True).rows()
@@ -252,9 +252,10 @@ class Results:
 
     @cached_property
     def _columns(self) -> pl.DataFrame:
-        """`review_id`, `row` and further columns of the source; without rows in results of an earlier version."""
-        path = self.folder / "corpus/columns.parquet"
-        return read_table(path) if path.exists() else pl.DataFrame(schema={"review_id": pl.String, "row": pl.Int64})
+        """`review_id`, `row` and further columns of the source."""
+        shards = self._read["shard"].unique(maintain_order=True)
+        sample = pl.concat(read_table(self.folder / f"corpus/{shard}.parquet") for shard in shards)
+        return sample.select(pl.exclude("text", "label", "rank"))
 
     @cached_property
     def _read(self) -> pl.DataFrame:

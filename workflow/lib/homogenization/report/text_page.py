@@ -16,7 +16,7 @@ from homogenization.names.numbers import significant
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.report.examples import FIRST, MEASURES, NAMED
 from homogenization.report.page import render
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_table, read_tables
 
 # the numbers of a text at a layer, those of these that the study has
 NUMBERS = {
@@ -32,7 +32,8 @@ _STEPS = 255
 
 def make(inputs: Mapping[str, Any], shown: Mapping[str, Any], template: str) -> str:
     """The page from the files of its tables, by name."""
-    tables = {name: read_table(inputs[name]) for name in ("texts", "tokens", "metrics", "similarity", "columns")}
+    tables = {name: read_table(inputs[name]) for name in ("texts", "tokens", "metrics", "similarity")}
+    tables["sample"] = read_tables(inputs["shards"])
     return text_page(tables, shown, template)
 
 
@@ -42,7 +43,7 @@ def text_page(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], temp
     Args:
         tables: `texts`, those of the model (`report.tokens.EXAMPLE_TEXTS_SCHEMA`); `tokens`, theirs at every layer
             (`EXAMPLE_TOKENS_SCHEMA`); `metrics`, from which the numbers of a text are; and `similarity`, which says
-            whether a text is accepted; `columns`, the row and further columns of the source (`kept_columns`).
+            whether a text is accepted; `sample`, which has the row and further columns of the source.
         shown: `model`, `variants` and `contrast`: the label of the model, (name, label) of each variant with the
             original first, and what reviews were chosen by, in words.
         template: the template of the page.
@@ -68,7 +69,8 @@ def page_data(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any]) -> t
     named = [name for name in NUMBERS if name in set(here["metric"])]
     scores = tables["similarity"].select("variant", "review_id", pl.col("f1").fill_nan(None), "accepted")
     f1 = {row[:2]: row[2:] for row in scores.rows()}
-    kept = {row.pop("review_id"): row for row in tables["columns"].rows(named=True)}
+    of_source = tables["sample"].select(pl.exclude("text", "label", "rank"))
+    kept = {row.pop("review_id"): row for row in of_source.rows(named=True)}
     reviews: dict[str, Any] = {}
     packed = bytearray()
     for text in texts.iter_rows(named=True):
