@@ -17,7 +17,7 @@ from homogenization.states.store import open_store
 NOT_RESULTS = ("logs", "benchmarks")
 # how long something took and what it took: never the same twice
 MEASURED = (
-    *("seconds_starting", "seconds_loading", "seconds_total", "seconds_forward", "seconds_write"),
+    *("seconds_loading", "seconds_total", "seconds_forward", "seconds_write"),
     *("tokens_per_second", "peak_memory_mb"),
 )
 # Matplotlib names a clip path by all bits of its place, of which the layout solver leaves the last to chance
@@ -30,13 +30,9 @@ def hidden(results: Path) -> list[Path]:
 
 
 def result_files(results: Path) -> list[Path]:
-    """All finished files of a run; without logs, benchmarks, hidden files and what was moved aside."""
+    """All finished files of a run; without logs, benchmarks and hidden files."""
     visible = {path for path in results.rglob("*") if path.is_file()} - set(hidden(results))
-    return sorted(
-        path
-        for path in visible
-        if path.relative_to(results).parts[0] not in NOT_RESULTS and ".damaged" not in path.name
-    )
+    return sorted(path for path in visible if path.relative_to(results).parts[0] not in NOT_RESULTS)
 
 
 def unreadable(results: Path, known: dict[Path, tuple[int, int]]) -> list[str]:

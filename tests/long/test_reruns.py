@@ -6,7 +6,6 @@ import shutil
 from collections import Counter
 from contextlib import chdir
 
-import polars as pl
 import pytest
 
 from conftest import LLAMA, ROOT, SMALL, Project, copy_workflow, with_changes
@@ -163,19 +162,32 @@ def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expect
     reruns(edited, expected)
 
 
+# the rules of a stage
+CORPUS = {"download_corpus", "clean_corpus", "keep_columns", "sample_corpus"}
+TEXTS = {"parse_reviews", "count_document_frequencies", "extract_keyphrases", "rewrite_reviews", "score_similarity"}
+STATES = {"build_random_model", "extract_states"}
+MEASURED = {*MEASURES, *OF_ORIGINALS}
+PASSES = {"apply_interventions", "read_consequences", "probe_states"}
+
+
 @pytest.mark.parametrize(
-    ("module", "expected"),
+    ("module", "untouched"),
     [
-        (
-            "measures/spectra",
-            {**OF_SPECTRA, "apply_interventions": CONDITIONS, **INTERVENED, **READ, **CONSEQUENCES},
-        ),
-        ("figures/texts", {"plot_similarity": 1, "plot_placement": 1}),
+        ("corpus/cleaning", set()),
+        ("measures/mauve", CORPUS | TEXTS | STATES),
+        ("metrics/spectral", CORPUS | TEXTS | STATES | MEASURED),
+        ("tables/mauve", CORPUS | TEXTS | STATES | MEASURED | PASSES),
     ],
 )
-def test_an_edit_of_code_reruns_what_runs_it(edited, module, expected):
+def test_an_edit_of_a_package_reruns_the_stages_that_use_it(edited, finished_run, module, untouched):
     edit_module(edited, module)
-    reruns(edited, expected)
+    every = {job.rule for job in jobs_of(finished_run).values()}
+    assert edited.planned().keys() == every - untouched
+
+
+def test_an_edit_of_a_figure_reruns_figures_and_pages(edited):
+    edit_module(edited, "figures/texts")
+    assert {rule.partition("_")[0] for rule in edited.planned()} == {"plot", "make"}
 
 
 def test_the_label_of_a_model_reruns_figures_and_pages_alone(edited):
@@ -198,19 +210,6 @@ def test_the_order_of_keys_reruns_figures_at_most(edited):
         "make_text_page",
         "make_report",
     }
-
-
-def test_a_new_metric_in_the_code_reruns_tabulation(edited):
-    path = edited.folder / "workflow/lib/homogenization/metrics/spectral.py"
-    path.write_text(
-        path.read_text() + '\n\n@spectral_metric(title="Nuclear norm", label="Σσ", with_length="grows")\n'
-        "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
-    )
-    edited.config["metrics"].append("nuclear_norm")
-    tables = {**METRIC_TABLES, "tabulate_pooled": 1, "apply_interventions": CONDITIONS, **INTERVENED}
-    tables |= {**READ, **CONSEQUENCES}
-    # this process knows the metrics that come along: one of them stands for the new one
-    reruns(edited, {**tables}, SMALL | {"metrics": [*SMALL["metrics"], "stable_rank"]})
 
 
 def test_a_new_model_runs_alone(edited):
@@ -259,30 +258,10 @@ def test_more_reviews_run_the_new_shards_alone(edited):
     assert {name.split("/")[3].split(".")[0] for name in model_files(edited)} == {"002"}
 
 
-def test_how_jobs_run_reruns_nothing_and_what_they_compute_does(edited):
-    """Messages, log lines and files in the package `run`, against a formula; both in code, not in comments."""
-    names = sorted(path.stem for path in (edited.folder / "workflow/lib/homogenization/run").glob("*.py"))
-    assert {"errors", "job", "files", "parquet"} <= set(names)
-    for name in names:
-        edit_module(edited, f"run/{name}")
-    edited.edit("workflow/lib/homogenization/run/job.py", "error: {error}", "sorry: {error}")
-    edited.edit("workflow/lib/homogenization/run/job.py", "rule {rule}, host", "rule {rule} on host")
-    reruns(edited, {})
-    edit_module(edited, "tables/mauve")
-    reruns(edited, {"tabulate_mauve": 1})
-
-
-def test_what_is_cleaned_is_not_downloaded_again(edited, finished_run):
-    """What trial matrices show has nothing to do with the reviews either."""
-    edit_module(edited, "corpus/cleaning")
-    every = {job.rule for job in jobs_of(finished_run).values()}
-    assert edited.planned().keys() == every - {"download_corpus"}
-
-
-def test_a_comment_or_docstring_reruns_nothing(edited):
-    for path in sorted(edited.folder.glob("workflow/**/*.py")):
-        text = path.read_text()
-        path.write_text(text.replace('"""', '"""Edited. ', 1) + "\n# a comment\n")
+@pytest.mark.parametrize("package", ["run", "names"])
+def test_how_jobs_run_and_what_things_are_called_reruns_nothing(edited, package):
+    for path in sorted((edited.folder / "workflow/lib/homogenization" / package).glob("*.py")):
+        edit_module(edited, f"{package}/{path.stem}")
     reruns(edited, {})
 
 
@@ -333,19 +312,3 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(edited):
     for key, value in changes.items():
         edited.config = with_changes(SMALL, {key: value})
         assert edited.planned(), f"editing {key} reruns nothing"
-
-
-def test_other_results_that_choose_the_same_examples_read_none_again(finished):
-    """A real run: the threshold accepts the same reviews."""
-    tables = [finished.folder / f"results/examples/tiny.{name}.parquet" for name in ("texts", "tokens")]
-    before = [pl.read_parquet(table) for table in tables]
-    finished.config["similarity"]["threshold"] = 0.4
-    done = finished.run("--cores", "1", "--", "results/examples/tiny.texts.parquet")
-    assert done.returncode == 0, done.stdout
-    log = (finished.folder / "results/logs/examples/tiny.log").read_text()
-    assert "not read again" in log
-    assert all(pl.read_parquet(table).equals(old) for table, old in zip(tables, before, strict=True))
-    finished.config["examples"] = {"tokens": 20}
-    done = finished.run("--cores", "1", "--", "results/examples/tiny.texts.parquet")
-    assert done.returncode == 0, done.stdout
-    assert pl.read_parquet(tables[0])["tokens"].list.len().max() == 20

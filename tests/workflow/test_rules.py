@@ -141,9 +141,15 @@ def test_nobody_silences_the_linter_on_what_a_script_gets():
         assert "noqa: F821" not in path.read_text("utf-8"), path
 
 
+def test_nothing_private_of_snakemake_is_read_or_set():
+    for path in (*ROOT.glob("workflow/**/*.smk"), ROOT / "workflow/Snakefile", ROOT / "Snakefile"):
+        assert re.findall(r"\b\w+\._[a-z]\w*", path.read_text("utf-8")) == [], path
+    library = (path.read_text("utf-8") for path in ROOT.glob("workflow/lib/**/*.py"))
+    assert not any(re.search(r"^(from|import) snakemake\b", text, re.MULTILINE) for text in library)
+
+
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.py")), ids=lambda script: script.stem)
 def test_a_script_ends_with_its_job_and_never_touches_the_configuration(script):
-    """A job ends its process: what stood after it would never run, and what it opened first would never be closed."""
     text = script.read_text()
     assert "snakemake.config" not in text
     last = ast.parse(text).body[-1]

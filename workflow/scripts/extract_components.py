@@ -9,4 +9,5 @@ from homogenization.states.reading import Reading
 with job(snakemake):
     model = model_of_job(snakemake)
     reading = Reading.of_job(model, snakemake.input, snakemake.params, record_attention=False)
-    write_table(*component_states(reading), snakemake.output.components)
+    table, metadata = component_states(reading)
+    write_table(table, snakemake.output.components, metadata)

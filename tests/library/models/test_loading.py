@@ -119,6 +119,7 @@ def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(fo
 
 @pytest.mark.parametrize(("token_id", "said"), [(None, "nor its config.json"), (10**6, "has no such token")])
 def test_bos_without_a_bos_token_is_refused(folder, token_id, said):
+    edit(folder / "tokenizer.json", post_processor=None)
     edit(folder / "tokenizer_config.json", bos_token=None)
     edit(folder / "config.json", bos_token_id=token_id)
     with pytest.raises(HomogenizationError, match=f"bos: 'always', but .*{said}"):
