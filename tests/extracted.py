@@ -12,7 +12,7 @@ from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
 from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
-from homogenization.states.network import packed_model
+from homogenization.states.network import transformer_of
 from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from tiny_models import network
@@ -48,4 +48,4 @@ def tiny(config, max_tokens=64, dtype=torch.float32, weights=None):
     if weights is not None:
         weights(made)
     provenance = {"dtype": str(dtype).removeprefix("torch."), "bos": "default"}
-    return LanguageModel(packed_model(made), tokenizer, max_tokens, "default", provenance)
+    return LanguageModel(transformer_of(made), tokenizer, max_tokens, "default", provenance)

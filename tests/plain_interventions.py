@@ -8,12 +8,12 @@ import numpy as np
 import torch
 import transformers
 
-from homogenization.states.network import packed_model
+from homogenization.states.network import transformer_of
 from tiny_models import BIDIRECTIONAL
 
 
 def tiny_language_model(name, config):
-    """A tiny network with a head where it is causal, and its packed form with the head."""
+    """A tiny network with a head where it is causal, and its `Transformer` with the head."""
     torch.manual_seed(0)
     auto = transformers.AutoModel if name in BIDIRECTIONAL else transformers.AutoModelForCausalLM
     made = auto.from_config(copy.deepcopy(config), attn_implementation="eager").eval()
@@ -21,7 +21,7 @@ def tiny_language_model(name, config):
         for parameter in made.base_model.parameters():
             if parameter.ndim == 2:
                 parameter.mul_(3)
-    return made, replace(packed_model(made.base_model), network=made)
+    return made, replace(transformer_of(made.base_model), network=made)
 
 
 def run_plainly(made, token_ids, change, positions=None):

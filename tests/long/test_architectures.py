@@ -1,47 +1,29 @@
-"""Every architecture that docs/states.md lists beside those of the fast tests, saved, loaded and read as a job does."""
-
-from pathlib import Path
+"""Every architecture that is read beside those of the fast tests, saved, loaded and read as a job does."""
 
 import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerFast
 
 from homogenization.models.untrained import train_tokenizer
-from homogenization.states.check import check_against_eager
 from homogenization.states.model import load_model
-from homogenization.states.network import run_packed
-from tiny_models import CONFIGS, FURTHER, WINDOW, network, random_texts, reference
+from homogenization.states.network import forward
+from tiny_models import CONFIGS, FURTHER, network, random_texts, reference
 
-LENGTHS = [70, 23, 1, 48]
 ALL = CONFIGS | FURTHER
-
-
-def saved(name: str, folder: Path) -> Path:
-    network(ALL[name]).save_pretrained(folder)
-    tokenizer = train_tokenizer(["A film that I will not forget."], 300)
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>").save_pretrained(folder)
-    return folder
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_states_and_attention_are_those_of_transformers(tmp_path, name):
-    entry = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None, "token_budget": 2048}
-    model = load_model(entry | {"weights": {"path": str(saved(name, tmp_path))}}).packed
-    check_against_eager(model, 2 * WINDOW, record_attention=True)
-    states: list = []
-    texts = random_texts(LENGTHS)
-    ids = [token for text in texts for token in text]
-    result = run_packed(model, ids, LENGTHS, True, lambda _, taken: states.append(taken.clone().numpy()))
-    start = 0
-    for text in texts:
-        stop = start + len(text)
+    network(ALL[name]).save_pretrained(tmp_path)
+    tokenizer = train_tokenizer(["A film that I will not forget."], 300)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>").save_pretrained(tmp_path)
+    entry = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
+    model = load_model(entry | {"weights": {"path": str(tmp_path)}}).transformer
+    for text in random_texts([70, 23, 1, 48]):
+        states: list = []
+        result = forward(model, text, lambda _, taken, states=states: states.append(taken.clone().numpy()))
         expected = reference(model.network, text)
-        np.testing.assert_allclose(
-            np.stack(states)[:, start:stop], np.stack(expected.residual_stream), rtol=1e-4, atol=1e-4
-        )
-        np.testing.assert_allclose(
-            result.last_hidden_state[start:stop], expected.last_hidden_state, rtol=1e-4, atol=1e-4
-        )
-        received = expected.attention.mean(axis=1).sum(axis=1)
-        np.testing.assert_allclose(result.received[:, start:stop], received, rtol=1e-4, atol=1e-4)
-        start = stop
+        close = {"rtol": 1e-4, "atol": 1e-4}
+        np.testing.assert_allclose(np.stack(states), np.stack(expected.residual_stream), **close)
+        np.testing.assert_allclose(result.last_hidden_state, expected.last_hidden_state, **close)
+        np.testing.assert_allclose(result.received, expected.attention.mean(axis=1).sum(axis=1), **close)

@@ -9,11 +9,11 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from extracted import EMBEDDED, IDENTITY, reading_of, trained_tokenizer
 from homogenization.interventions.conditions import MASKED, POSITIONS, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.intervened import intervene
-from homogenization.interventions.schedule import Pack
+from homogenization.interventions.schedule import Reviews
 from homogenization.measures.components import NUMBERS, component_states
 from homogenization.states.extraction import read_states
 from homogenization.states.model import LanguageModel
-from homogenization.states.network import packed_model
+from homogenization.states.network import transformer_of
 from tiny_models import CONFIGS, FURTHER
 
 NETWORKS = {name: (CONFIGS | FURTHER)[name] for name in ("llama", "gemma2", "gemma3_text", "mixtral")}
@@ -30,8 +30,9 @@ def tiny_model(name: str, device: str) -> LanguageModel:
     torch.manual_seed(0)
     network = AutoModelForCausalLM.from_config(NETWORKS[name]).eval().to(device)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
-    packed = packed_model(network.base_model)
-    return LanguageModel(packed, tokenizer, 400, "default", {"dtype": "float32"}, head=network)
+    return LanguageModel(
+        transformer_of(network.base_model), tokenizer, 400, "default", {"dtype": "float32"}, head=network
+    )
 
 
 def extracted(model: LanguageModel) -> list[np.ndarray]:
@@ -46,8 +47,8 @@ def components(model: LanguageModel) -> list[np.ndarray]:
 
 def intervened(model: LanguageModel) -> list[np.ndarray]:
     tokens = reading_of(model, EMBEDDED[:3]).tokens
-    pack = Pack(model.with_head, "tiny", ["a", "b", "c"], tokens.by_review, 0)
-    made = [intervene(pack, condition, ["cosine_anisotropy"], IDENTITY) for condition in CONDITIONS]
+    reviews = Reviews(model.with_head, "tiny", ["a", "b", "c"], tokens.by_review, 0)
+    made = [intervene(reviews, condition, ["cosine_anisotropy"], IDENTITY) for condition in CONDITIONS]
     values = [one.metrics["value"].to_numpy() for one in made]
     return values + [one.doses.select("kl", "cross_entropy", "moved_mass").to_numpy() for one in made]
 

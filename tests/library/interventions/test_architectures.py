@@ -6,7 +6,7 @@ import transformers
 
 from homogenization.interventions.conditions import CONSTANT, POSITIONS, STEERING, Condition
 from homogenization.interventions.patterns import PATTERNS
-from homogenization.interventions.schedule import Pack, apply
+from homogenization.interventions.schedule import Reviews, apply
 from homogenization.measures.blocks import norms_attention
 from homogenization.statistics.doses import no_control
 from plain_interventions import tiny_language_model
@@ -30,16 +30,16 @@ N_TOKENS = 30
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_controls_are_controls(name):
     _, model = tiny_language_model(name, ARCHITECTURES[name])
-    pack = Pack(model, name, ["a", "b"], list(map(np.array, random_texts([N_TOKENS, 7]))), 0)
-    untouched = pack.through()
+    reviews = Reviews(model, name, ["a"], random_texts([N_TOKENS]), 0)
+    untouched = reviews.through(0)()
 
     def moved(condition):
         """Relative change of the tokens after the last block."""
-        changed = apply(condition, pack, untouched)
+        changed = apply(condition, reviews, 0, untouched)
         return np.linalg.norm(changed.states[-1] - untouched.states[-1]) / np.linalg.norm(untouched.states[-1])
 
     for pattern in PATTERNS:
-        nothing = apply(Condition(STEERING, pattern, 0.0), pack, untouched)
+        nothing = apply(Condition(STEERING, pattern, 0.0), reviews, 0, untouched)
         assert all(np.array_equal(*layers) for layers in zip(nothing.states, untouched.states, strict=True)), pattern
     assert moved(Condition(POSITIONS, CONSTANT)) > 1e-2
     removed = moved(Condition(STEERING, "removed", 0.5))

@@ -1,4 +1,4 @@
-"""What has to come out whatever the weights: no dose, packing, massive tokens; and on a trained model."""
+"""What has to come out whatever the weights: no dose, massive tokens; and on a trained model."""
 
 from itertools import count
 
@@ -13,10 +13,10 @@ from homogenization.interventions.conditions import MASKED, STEERING, UNTOUCHED,
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.passes import Run, damage
 from homogenization.interventions.patterns import PATTERNS
-from homogenization.interventions.schedule import Pack, apply
+from homogenization.interventions.schedule import Reviews, apply
 from homogenization.models.tokens import tokenize
 from homogenization.states.model import load_model
-from homogenization.states.network import run_packed
+from homogenization.states.network import forward
 from plain_interventions import tiny_language_model
 from tiny_blocks import EMBEDDED
 from tiny_models import BIDIRECTIONAL, CONFIGS, random_texts
@@ -24,8 +24,6 @@ from tiny_models import BIDIRECTIONAL, CONFIGS, random_texts
 NAMES = [name for name in CONFIGS if name != "gpt_neox_sequential"]
 LENGTHS = [40, 7, 140]
 TEXTS = random_texts(LENGTHS)
-IDS = np.concatenate(TEXTS)
-DRAWS = [bytes([number]) for number in range(len(LENGTHS))]
 STORIES = SHARED / "models/stories260k"
 EVERY = {
     "blocks": ["all"],
@@ -35,68 +33,53 @@ EVERY = {
 }
 
 
-def pack_of(name):
-    return Pack(tiny_language_model(name, CONFIGS[name])[1], name, ["a", "b", "c"], TEXTS, 0)
+def reviews_of(name):
+    return Reviews(tiny_language_model(name, CONFIGS[name])[1], name, ["a", "b", "c"], TEXTS, 0)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_dose_is_no_steering_bit_for_bit_and_no_damage(name):
-    pack = pack_of(name)
-    untouched = pack.through()
-    plain: list[np.ndarray] = []
-    # a window or a cap has the same route as steering; elsewhere, recording the attention takes it
-    run_packed(pack.model, IDS, LENGTHS, True, lambda _, states: plain.append(states.numpy().copy()))
-    for pattern in PATTERNS:
-        changed = apply(Condition(STEERING, pattern, 0.0), pack, untouched)
-        for ours, before, stored in zip(changed.states, untouched.states, plain, strict=True):
-            assert np.array_equal(ours, before)
-            assert np.array_equal(ours, stored)
-        assert changed.moved_mass.tolist() == [0.0] * 3
-        if changed.network is not None:
-            assert all(torch.equal(changed.logits_of(review), untouched.logits_of(review)) for review in range(3))
-            assert damage(untouched, changed, IDS).rows()[:, 0].tolist() == [0.0] * 3
-
-
-@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "bert"])
-def test_a_pack_gives_what_its_reviews_give_alone(name):
-    pack = pack_of(name)
-    untouched = pack.through()
-    for condition in conditions_of(EVERY):
-        together = apply(condition, pack, untouched)
-        for review in range(len(LENGTHS)):
-            alone_pack = pack.part([review])
-            alone = apply(condition, alone_pack, alone_pack.through())
-            for ours, single in zip(together.states_of(review), alone.states, strict=True):
-                np.testing.assert_allclose(ours, single, rtol=1e-5, atol=1e-5, err_msg=condition.name)
-            assert together.massive[review] == alone.massive[0]
-            assert together.moved_mass[review] == pytest.approx(alone.moved_mass[0], rel=1e-5, nan_ok=True)
+    reviews = reviews_of(name)
+    for place, text in enumerate(TEXTS):
+        untouched = reviews.through(place)()
+        plain: list[np.ndarray] = []
+        forward(reviews.model, text, lambda _, states, plain=plain: plain.append(states.numpy().copy()))
+        for pattern in PATTERNS:
+            changed = apply(Condition(STEERING, pattern, 0.0), reviews, place, untouched)
+            for ours, before, stored in zip(changed.states, untouched.states, plain, strict=True):
+                assert np.array_equal(ours, before)
+                assert np.array_equal(ours, stored)
+            assert changed.moved_mass == 0.0
+            if changed.logits is not None:
+                assert torch.equal(changed.logits, untouched.logits)
+                assert damage(untouched, changed, text)[0] == 0.0
 
 
 def test_massive_keys_are_masked_until_none_is_left():
     """Token 2 of every review is massive through its feed-forward network, whatever attention does."""
-    pack = pack_of("llama")
+    model = reviews_of("llama").model
     marked = [[*text[:2], 299, *text[3:]] for text in TEXTS]
     with torch.no_grad():
-        pack.model.network.get_input_embeddings().weight[299] *= 500
-    pack = Pack(pack.model, "llama", pack.names, marked, 0)
-    untouched = pack.through()
-    assert all(2 in massive for massive in untouched.massive)
-    masked = apply(Condition(MASKED, "massive"), pack, untouched)
-    assert (masked.moved_mass > 0).all()
-    shut = [received[2] * pack.model.n_blocks for received in masked.received]
-    assert all(received <= pack.model.n_blocks + 1e-4 for received in shut), "its own query alone reads it"
+        model.network.get_input_embeddings().weight[299] *= 500
+    reviews = Reviews(model, "llama", ["a", "b", "c"], marked, 0)
+    for place in range(len(marked)):
+        untouched = reviews.through(place)()
+        assert 2 in untouched.massive
+        masked = apply(Condition(MASKED, "massive"), reviews, place, untouched)
+        assert masked.moved_mass > 0
+        assert masked.received[2] * model.n_blocks <= model.n_blocks + 1e-4, "its own query alone reads it"
 
 
 def test_massive_keys_that_follow_each_other_are_masked_eight_times(monkeypatch, caplog):
     """As in trained models, where the token behind a masked one grows massive."""
-    pack = pack_of("llama")
+    reviews = reviews_of("llama")
     grown = count(1)
-    monkeypatch.setattr(Run, "massive", property(lambda run: [frozenset(range(next(grown)))] * len(run.changed)))
+    monkeypatch.setattr(Run, "massive", property(lambda run: frozenset(range(next(grown)))))
     shut = []
-    monkeypatch.setattr(changes, "masked", lambda places: shut.append([len(masked) for masked in places]))
-    apply(Condition(MASKED, "massive"), pack, pack.through())
-    assert shut == [[number] * len(TEXTS) for number in range(1, 9)]
-    assert f"in {len(TEXTS)} of {len(TEXTS)} reviews a further token is massive after 8 rounds" in caplog.text
+    monkeypatch.setattr(changes, "masked", lambda places: shut.append(len(places)))
+    apply(Condition(MASKED, "massive"), reviews, 0, reviews.through(0)())
+    assert shut == list(range(1, 9))
+    assert "in review a a further token is massive after 8 rounds" in caplog.text
 
 
 @pytest.mark.skipif(not STORIES.is_dir(), reason="needs the model stories260k in the folder `shared`")
@@ -107,7 +90,7 @@ def test_steering_on_a_trained_model():
     texts = EMBEDDED[:3]
     names = [f"r{number}" for number in range(3)]
     tokens = tokenize(model.tokenizer, names, texts, "always")
-    reviews = Pack(model.with_head, "stories", names, tokens.by_review, 0)
+    reviews = Reviews(model.with_head, "stories", names, tokens.by_review, 0)
     conditions = [Condition(UNTOUCHED), *(Condition(STEERING, name, 0.1) for name in PATTERNS)]
     identity = {"model": "stories", "variant": "original"}
     metrics = ["cosine_anisotropy", "cosine_to_first_token"]
@@ -130,12 +113,12 @@ def test_steering_on_a_trained_model():
 @pytest.mark.parametrize("name", sorted(set(NAMES) - BIDIRECTIONAL))
 def test_the_first_token_of_a_causal_model_never_moves(name):
     """It reads itself alone, so only what takes mass away (`removed`) can move it."""
-    pack = pack_of(name)
-    untouched = pack.through()
-    for condition in conditions_of(EVERY):
-        if condition.pattern == "removed":
-            continue
-        changed = apply(condition, pack, untouched)
-        for ours, before in zip(changed.states, untouched.states, strict=True):
-            firsts = changed.offsets[:-1]
-            np.testing.assert_allclose(ours[firsts], before[firsts], rtol=1e-5, atol=1e-5, err_msg=condition.name)
+    reviews = reviews_of(name)
+    for place in range(len(TEXTS)):
+        untouched = reviews.through(place)()
+        for condition in conditions_of(EVERY):
+            if condition.pattern == "removed":
+                continue
+            changed = apply(condition, reviews, place, untouched)
+            for ours, before in zip(changed.states, untouched.states, strict=True):
+                np.testing.assert_allclose(ours[0], before[0], rtol=1e-5, atol=1e-5, err_msg=condition.name)

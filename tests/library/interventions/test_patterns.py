@@ -14,7 +14,7 @@ HEADS = 2
 
 
 def attention_map(n_tokens, first_query=0, causal=True, window=None, seed=0):
-    """Random attention of a chunk of queries, as `packed_attention` hands it over."""
+    """Random attention of a chunk of queries, as `recorded_attention` hands it over."""
     stop = min(n_tokens, first_query + QUERY_CHUNK)
     first = 0 if window is None else max(0, first_query - window + 1)
     last = stop if causal else n_tokens if window is None else min(n_tokens, stop + window - 1)
@@ -24,7 +24,7 @@ def attention_map(n_tokens, first_query=0, causal=True, window=None, seed=0):
         seen &= abs(ahead) < window
     scores = torch.from_numpy(np.random.default_rng(seed).normal(size=(HEADS, *ahead.shape)) * 3)
     weights = scores.masked_fill(torch.from_numpy(~seen), -torch.inf).softmax(dim=-1)
-    return AttentionMap(1, 0, n_tokens, first_query, first, causal, weights, window), seen
+    return AttentionMap(1, n_tokens, first_query, first, causal, weights, window), seen
 
 
 @st.composite
@@ -37,8 +37,8 @@ def maps(draw):
 
 
 CHANGES = {
-    **{name: steering(name, 0.3, [b"r"]) for name in PATTERNS},
-    "masked": masked([{0, 3}]),
+    **{name: steering(name, 0.3, b"r") for name in PATTERNS},
+    "masked": masked({0, 3}),
 }
 
 
@@ -61,7 +61,7 @@ def test_rows_sum_to_one_and_nothing_unseen_gets_mass(name, made):
 def test_patterns_and_controls_change_the_same_queries_those_that_see_the_first_token(made, name, strength):
     """A window keeps later queries from it: these keep their weights bit for bit, under `removed` too."""
     attention, seen = made
-    after = steering(name, strength, [b"r"])(attention)
+    after = steering(name, strength, b"r")(attention)
     far = ~(seen[:, 0] & (attention.first_key == 0))
     assert torch.equal(after[:, far], attention.weights[:, far])
     if name == "removed":
@@ -71,7 +71,7 @@ def test_patterns_and_controls_change_the_same_queries_those_that_see_the_first_
 @given(made=maps())
 def test_permuted_weights_are_the_same_weights_elsewhere(made):
     attention, seen = made
-    rows = steering("permuted", 1.0, [b"r"])(attention)
+    rows = steering("permuted", 1.0, b"r")(attention)
     torch.testing.assert_close(rows.sort(dim=-1).values, attention.weights.sort(dim=-1).values, rtol=0, atol=0)
     if attention.first_key == 0 and seen[seen[:, 0]].sum(axis=1).min(initial=0) > 20:
         assert not torch.equal(rows, attention.weights)
@@ -79,7 +79,7 @@ def test_permuted_weights_are_the_same_weights_elsewhere(made):
 
 def test_the_rows_of_each_pattern():
     attention, _ = attention_map(4)
-    rows = {name: steering(name, 1.0, [b"r"])(attention)[0, 3].tolist() for name in PATTERNS}
+    rows = {name: steering(name, 1.0, b"r")(attention)[0, 3].tolist() for name in PATTERNS}
     half = 2.0**-0.25
     decay = np.array([half**3, half**2, half, 1])
     assert rows["first"] == [1, 0, 0, 0]
@@ -91,7 +91,7 @@ def test_the_rows_of_each_pattern():
     assert rows["recency"] == pytest.approx(decay / decay.sum())
     assert rows["scattered"] == np.eye(4)[scattered_place(4, b"r")].tolist()
     # the first query sees itself alone; it does not see the second token
-    assert steering("second", 1.0, [b"r"])(attention)[0, 0].tolist() == [1, 0, 0, 0]
+    assert steering("second", 1.0, b"r")(attention)[0, 0].tolist() == [1, 0, 0, 0]
 
 
 @given(st.integers(2, 500), st.binary(min_size=4, max_size=4))
@@ -104,13 +104,13 @@ def test_the_scattered_token_is_in_the_first_quarter_and_not_the_first(n_tokens,
 def test_scattered_tokens_and_orders_differ_between_reviews():
     assert len({scattered_place(400, bytes([review])) for review in range(20)}) > 10
     attention, _ = attention_map(100)
-    one, other = (steering("permuted", 1.0, [name])(attention) for name in (b"a", b"b"))
+    one, other = (steering("permuted", 1.0, name)(attention) for name in (b"a", b"b"))
     assert not torch.equal(one, other)
 
 
 def test_masked_keys_are_read_by_themselves_alone_and_the_rest_keeps_its_proportions():
     attention, _ = attention_map(20, seed=3)
-    after = masked([{0, 7}])(attention)
+    after = masked({0, 7})(attention)
     assert after[:, 1:, 0].abs().max() == 0
     assert (after[:, 7, 7] > attention.weights[:, 7, 7]).all()
     ratio = (after / attention.weights)[:, 19, 8:]
@@ -120,5 +120,5 @@ def test_masked_keys_are_read_by_themselves_alone_and_the_rest_keeps_its_proport
 def test_a_query_without_any_other_weight_reads_itself():
     weights = torch.zeros(1, 2, 2)
     weights[..., 0] = 1.0
-    after = masked([{0}])(AttentionMap(0, 0, 2, 0, 0, True, weights))
+    after = masked({0})(AttentionMap(0, 2, 0, 0, True, weights))
     assert after[0].tolist() == [[1, 0], [0, 1]]

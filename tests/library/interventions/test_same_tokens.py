@@ -7,7 +7,7 @@ import pytest
 from homogenization.interventions.conditions import MASKED, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.readings import massive_tokens
-from homogenization.interventions.schedule import Pack, apply
+from homogenization.interventions.schedule import Reviews, apply
 from homogenization.metrics.cosines import mean_cosine
 from homogenization.tables.intervened import by_layer, by_review
 from plain_interventions import tiny_language_model
@@ -37,29 +37,28 @@ def with_massive_tokens(name):
         np.array([*text[:5], token, *text[6:]])
         for text, token in zip(random_texts(LENGTHS), tokens.values(), strict=True)
     ]
-    pack = Pack(model, name, NAMES, texts, 0)
+    reviews = Reviews(model, name, NAMES, texts, 0)
     for place, token in enumerate(tokens.values()):
-        own, alone = embedded[token].clone(), pack.part([place])
+        own, through = embedded[token].clone(), reviews.through(place)
         least, most = 1.0, 1000.0
         for _ in range(24):
             factor = (least * most) ** 0.5
             embedded[token] = factor * own
-            least, most = (least, factor) if 5 in alone.through().massive[0] else (factor, most)
+            least, most = (least, factor) if 5 in through().massive else (factor, most)
         embedded[token] = (least, most)[place] * own
-    return pack
+    return reviews
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma3", "gemma2", "qwen2"])
 def test_both_sides_of_a_difference_have_the_same_tokens(name):
-    pack = with_massive_tokens(name)
-    made = [intervene(pack, condition, ["cosine_anisotropy"], IDENTITY) for condition in CONDITIONS]
+    reviews = with_massive_tokens(name)
+    made = [intervene(reviews, condition, ["cosine_anisotropy"], IDENTITY) for condition in CONDITIONS]
     table, doses = (pl.concat(getattr(one, name) for one in made) for name in ("metrics", "doses"))
-    untouched = pack.through()
     n_differ = 0
     for condition in CONDITIONS:
-        changed = apply(condition, pack, untouched)
         for place, review in enumerate(NAMES):
-            before, after = untouched.states_of(place), changed.states_of(place)
+            untouched = reviews.through(place)()
+            before, after = untouched.states, apply(condition, reviews, place, untouched).states
             either = massive_tokens(before) | massive_tokens(after)
             n_differ += massive_tokens(before) != massive_tokens(after)
             left = sorted(set(range(LENGTHS[place])) - {0} - either)
@@ -77,11 +76,11 @@ def test_both_sides_of_a_difference_have_the_same_tokens(name):
     )
     assert others["untouched"].equals(others["own"]), "other views have all tokens in every run"
 
-    reviews, layers = by_review(table, doses), by_layer(table, doses)
+    changes, layers = by_review(table, doses), by_layer(table, doses)
     for pattern in ("first", "removed"):
         rows = table.filter(condition=f"steering-{pattern}-0.9-all", view="without_first")
         difference = (rows["value"] - rows["untouched"]).mean()
-        of_reviews = reviews.filter(pattern=pattern, kind="steering", layers="all", view="without_first")
+        of_reviews = changes.filter(pattern=pattern, kind="steering", layers="all", view="without_first")
         assert (of_reviews["value"] - of_reviews["untouched"]).mean() == pytest.approx(difference)
         assert layers.filter(pattern=pattern, kind="steering", view="without_first")["mean"].mean() == pytest.approx(
             difference

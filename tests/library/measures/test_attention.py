@@ -25,7 +25,7 @@ from homogenization.report.tokens import rows_of_text
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract
 from homogenization.states.long_texts import Texts
-from homogenization.states.network import packed_model
+from homogenization.states.network import transformer_of
 from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from homogenization.tables.metrics import registered_values
@@ -96,7 +96,7 @@ def uniform_network(config):
                 weight[: weight.shape[0] // 3] = 0
             elif re.search(r"(q_proj|attention\.self\.query)\.(weight|bias)", name):
                 weight.zero_()
-    return packed_model(made)
+    return transformer_of(made)
 
 
 MIXED = ("gemma3", "qwen2_sliding", "modernbert")
@@ -117,7 +117,7 @@ WINDOWED = {
 @pytest.mark.parametrize("name", WINDOWED)
 def test_uniform_attention_of_a_network_has_no_excess_whatever_its_windows(name, tmp_path):
     config = WINDOWED[name]
-    model = replace(tiny(config, max_tokens=150), packed=uniform_network(config))
+    model = replace(tiny(config, max_tokens=150), transformer=uniform_network(config))
     texts = [" ".join(EMBEDDED[:3]), "Short."]
     extract(Reading(model, Texts(list("ab"), texts), STATES, record_attention=True), tmp_path / "s.zarr.zip")
     with open_store(tmp_path / "s.zarr.zip") as store:

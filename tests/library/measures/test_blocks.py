@@ -11,12 +11,11 @@ from homogenization.measures.blocks import (
     LAYOUTS,
     check_sums,
     find_layout,
-    known_layout,
     norms_attention,
     points_captured,
 )
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.network import packed_model, run_packed
+from homogenization.states.network import forward, transformer_of
 from tiny_blocks import BEHIND, EMBEDDED, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH, measure, tiny
 from tiny_models import _GROUPED, _SIZE, CONFIGS, network, random_texts
 
@@ -29,7 +28,7 @@ INNER = {  # the modules whose inputs count: norm 1, attention, norm 2, feed-for
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_components_lead_from_what_goes_in_to_what_comes_out(name):
-    model = packed_model(network(NETWORKS[name]))
+    model = transformer_of(network(NETWORKS[name]))
     paths = INNER.get(model.architecture, SANDWICH if name in POST_NORM else LLAMA)
     behind = dict(zip(("post_norm_1", "post_norm_2"), BEHIND, strict=True)) if name in POST_NORM else {}
     received, points = {}, {}
@@ -45,7 +44,7 @@ def test_components_lead_from_what_goes_in_to_what_comes_out(name):
         model.blocks[1].get_submodule(path).register_forward_pre_hook(keep(component), with_kwargs=True)
     layout = find_layout(model)
     with points_captured(model, layout, lambda layer, point, states: points.update({(layer, point): states.clone()})):
-        run_packed(model, random_texts([40])[0], [40], False, lambda *_: None)
+        forward(model, random_texts([40])[0])
     outputs = {"norm_1": "ln1_out", "attention": "attn_out", "norm_2": "ln2_out", "feed_forward": "mlp_out"}
     outputs |= {"post_norm_1": "ln1_post_out", "post_norm_2": "ln2_post_out"} if behind else {}
     for component, states in received.items():
@@ -67,7 +66,7 @@ def test_components_lead_from_what_goes_in_to_what_comes_out(name):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_sums_come_out_in_every_precision(name, dtype):
-    model = packed_model(network(NETWORKS[name], dtype))
+    model = transformer_of(network(NETWORKS[name], dtype))
     check_sums(model, find_layout(model), random_texts([90])[0])
 
 
@@ -83,7 +82,7 @@ def test_a_block_that_scales_its_branches_is_refused(scale, dtype):
 
 
 def test_a_block_of_which_one_number_is_off_is_refused():
-    model = packed_model(network(CONFIGS["llama"]))
+    model = transformer_of(network(CONFIGS["llama"]))
 
     def spoil(module, inputs, output):
         changed = output.clone()
@@ -110,13 +109,11 @@ NORMED = {
 def test_a_norm_behind_attention_is_found_in_blocks_of_any_layout(name):
     """There, a common factor of attention reaches the stream nowhere; elsewhere, it does."""
     config, normed = NORMED[name]
-    model = packed_model(network(config))
+    model = transformer_of(network(config))
     assert norms_attention(model) == normed
-    layout = known_layout(model)
-    assert layout is None or (layout.norm_behind_attention is not None) == normed
     text = random_texts([30])[0]
-    untouched = run(model, text, [30]).states
-    halved = run(model, text, [30], steering("removed", 0.5, [b"r"])).states
+    untouched = run(model, text).states
+    halved = run(model, text, steering("removed", 0.5, b"r")).states
     moved = np.linalg.norm(halved[-1] - untouched[-1]) / np.linalg.norm(untouched[-1])
     assert moved < 1e-3 if normed else moved > 1e-2
 
@@ -128,7 +125,7 @@ def test_unknown_blocks_are_named_with_what_to_do():
 
 
 def test_blocks_of_two_kinds_are_refused():
-    model = packed_model(network(CONFIGS["gpt_neox"]))
+    model = transformer_of(network(CONFIGS["gpt_neox"]))
     model.blocks[1].use_parallel_residual = False
     with pytest.raises(HomogenizationError, match="of no known layout"):
         find_layout(model)
@@ -136,20 +133,20 @@ def test_blocks_of_two_kinds_are_refused():
 
 def test_each_block_fits_one_layout_alone():
     for name, config in NETWORKS.items():
-        block = packed_model(network(config)).blocks[0]
+        block = transformer_of(network(config)).blocks[0]
         assert len([layout for layout in LAYOUTS if layout.fits(block)]) == 1, name
 
 
 def test_a_point_that_is_passed_twice_or_never_is_refused():
-    model = packed_model(network(CONFIGS["llama"]))
+    model = transformer_of(network(CONFIGS["llama"]))
     layout, token_ids = find_layout(model), random_texts([9])[0]
-    norm, forward = model.blocks[2].input_layernorm, model.blocks[2].forward
-    model.blocks[2].forward = lambda *args, **named: (norm(args[0]), forward(*args, **named))[1]
+    norm, own = model.blocks[2].input_layernorm, model.blocks[2].forward
+    model.blocks[2].forward = lambda *args, **named: (norm(args[0]), own(*args, **named))[1]
     with (
         pytest.raises(HomogenizationError, match="block 3 passes ln1_out 2 times instead of once"),
         points_captured(model, layout, lambda *_: None),
     ):
-        run_packed(model, token_ids, [9], False, lambda *_: None)
+        forward(model, token_ids)
     model.blocks[2].forward = lambda states, *args, **named: states
     with (
         pytest.raises(HomogenizationError, match="block 3 passes ln1_out 0 times instead of once"),

@@ -1,4 +1,4 @@
-"""How alike tokens are at each point of each block: as through transformers, packed or alone, and up to the table."""
+"""How alike tokens are at each point of each block: as through transformers, and up to the table."""
 
 import numpy as np
 import polars as pl
@@ -88,7 +88,7 @@ def test_points_and_numbers_equal_those_of_single_texts_through_transformers(nam
     table, metadata = measure(model, texts)
     assert table.schema == pl.Schema(COMPONENT_STATES_SCHEMA)
     assert table.select("model", "variant").unique().rows() == [("tiny", "front")]
-    assert table.filter(pl.col("depth") != pl.col("layer") / model.packed.n_blocks).is_empty()
+    assert table.filter(pl.col("depth") != pl.col("layer") / model.transformer.n_blocks).is_empty()
     plain = network(NETWORKS[name])
     plain.set_attn_implementation("eager")
     values = {row[:4]: row[4:] for row in table.select(*KEYS, "n_tokens", "width", *NUMBERS).rows()}
@@ -104,7 +104,7 @@ def test_points_and_numbers_equal_those_of_single_texts_through_transformers(nam
                     assert (n_tokens, width) == tokens.shape
                     np.testing.assert_allclose(ours, plain_numbers(rows), rtol=2e-5, atol=2e-5)
     assert not values
-    assert set(metadata["components"]) == set(find_layout(model.packed).components)
+    assert set(metadata["components"]) == set(find_layout(model.transformer).components)
 
 
 def test_values_equal_those_of_the_stored_states(minilm, measured, tmp_path):
@@ -132,12 +132,10 @@ def test_values_equal_those_of_the_stored_states(minilm, measured, tmp_path):
                     assert found == pytest.approx(squares[0] / squares.sum(), rel=1e-9)
 
 
-def test_packing_and_order_change_nothing(minilm, measured):
-    packed, alone, backwards = measured[0], measure(minilm, MIXED, 1)[0], measure(minilm, MIXED[::-1])[0]
-    assert packed.select(*KEYS).equals(alone.select(*KEYS))
-    np.testing.assert_allclose(packed.select(*NUMBERS), alone.select(*NUMBERS), rtol=1e-12)
+def test_order_changes_nothing(minilm, measured):
+    backwards = measure(minilm, MIXED[::-1])[0]
     renamed = pl.col("review_id").replace({f"r{index}": f"r{3 - index}" for index in range(4)})
-    same = [table.sort(KEYS).select(*NUMBERS) for table in (packed, backwards.with_columns(renamed))]
+    same = [table.sort(KEYS).select(*NUMBERS) for table in (measured[0], backwards.with_columns(renamed))]
     np.testing.assert_allclose(*same, rtol=1e-12)
 
 
@@ -145,13 +143,13 @@ def test_end_of_text_and_padding_tokens_count_like_all_others():
     """A mask of `ids != pad` would drop the opening token of a model whose padding is its end-of-text token."""
     model = tiny(CONFIGS["llama"])
     model.tokenizer.pad_token = model.tokenizer.bos_token
-    opened = LanguageModel(model.packed, model.tokenizer, 64, "always", model.provenance)
+    opened = LanguageModel(model.transformer, model.tokenizer, 64, "always", model.provenance)
     texts = ["Short and good."]
     ids = tokenize(model.tokenizer, ["r0"], texts, "always").token_ids
     assert ids[0] == model.tokenizer.pad_token_id
     table, _ = measure(opened, texts)
     assert table["n_tokens"].unique().to_list() == [len(ids)]
-    embedded = model.packed.network.embed_tokens.weight.detach().numpy()[ids]
+    embedded = model.transformer.network.embed_tokens.weight.detach().numpy()[ids]
     first = table.filter(pl.col("layer") == 1, pl.col("point") == "resid_pre")
     for view, tokens in (("all_tokens", embedded), ("without_first", embedded[1:])):
         found = first.filter(view=view).select(*NUMBERS).row(0)
@@ -164,7 +162,7 @@ def test_states_that_are_not_finite_name_block_point_and_review():
     ids = [model.tokenizer(text)["input_ids"] for text in texts]
     token = next(iter(set(ids[1]) - set(ids[0])))
     with torch.no_grad():
-        model.packed.network.embed_tokens.weight[token] = torch.inf
+        model.transformer.network.embed_tokens.weight[token] = torch.inf
     with pytest.raises(
         HomogenizationError, match=r"variant front, shard 001, resid_pre of block 1, review r1: .*not finite.*bfloat16"
     ):

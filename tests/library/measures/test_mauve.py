@@ -28,7 +28,7 @@ from homogenization.metrics.cosines import unit_rows
 from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import LanguageModel, load_model
-from homogenization.states.network import packed_model
+from homogenization.states.network import transformer_of
 from homogenization.states.store import open_store
 from measured import store_of
 from tiny_models import CONFIGS, network
@@ -194,7 +194,7 @@ def layers_of(tmp_path_factory):
     models = {
         "minilm": load_model({**minilm, "dtype": "float32", "device": "cpu"}),
         "llama": LanguageModel(
-            packed_model(network(CONFIGS["llama"])), tokenizer, 512, "default", {"dtype": "float32"}
+            transformer_of(network(CONFIGS["llama"])), tokenizer, 512, "default", {"dtype": "float32"}
         ),
     }
     states = {}

@@ -12,7 +12,7 @@ from extracted import EMBEDDED, read, run, tiny
 from homogenization.models.devices import choose_device, is_of_device, placement, ran_out_of_memory
 from homogenization.models.loading import load_network
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.network import packed_model
+from homogenization.states.network import transformer_of
 from tiny_models import CONFIGS, network
 
 # the whole of the last block and parts of others lie on the disk, and come to work one after the other
@@ -25,8 +25,8 @@ REST = {"llama": ("norm", "rotary_emb"), "gemma2": ("norm", "rotary_emb"), "bert
 
 
 def extracted(made, path, record_attention):
-    model = replace(tiny(CONFIGS["llama"]), packed=packed_model(made))
-    run(model, EMBEDDED[:6], path, 150, record_attention, chunk_tokens=100)
+    model = replace(tiny(CONFIGS["llama"]), transformer=transformer_of(made))
+    run(model, EMBEDDED[:6], path, record_attention)
     return read(path)
 
 
@@ -51,8 +51,7 @@ def test_weights_are_loaded_straight_to_where_the_map_says(tmp_path):
     )
     assert spread.layers[1].mlp.up_proj.weight.device.type == "meta"
     assert not torch.backends.cuda.cudnn_sdp_enabled()
-    packed = packed_model(spread)
-    assert packed.device == torch.device("cpu")
+    assert transformer_of(spread).device == torch.device("cpu")
     for ours, theirs in zip(
         extracted(spread, tmp_path / "spread.zarr.zip", True),
         extracted(made, tmp_path / "plain.zarr.zip", True),

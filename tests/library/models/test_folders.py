@@ -50,7 +50,7 @@ def test_an_adapter_is_told_when_the_study_is_read(folder, adapter):
 @pytest.mark.parametrize("fields", [{"return_dict": False}, {"auto_map": {"AutoModel": "modeling_other.Other"}}])
 def test_fields_that_change_no_number_are_without_effect(built, folder, fields):
     edit(folder / "config.json", **fields)
-    network, plain = (load({"path": str(path)}).packed.network for path in (folder, built))
+    network, plain = (load({"path": str(path)}).transformer.network for path in (folder, built))
     assert type(network) is type(plain)
     assert network.config.return_dict
     assert all(map(torch.equal, network.state_dict().values(), plain.state_dict().values()))
@@ -93,5 +93,5 @@ def test_a_model_in_several_files_is_read_and_a_pickle_beside_it_is_not(built, f
     index = {"metadata": {"total_size": 1}, "weight_map": places}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     torch.save({}, folder / "pytorch_model.bin")
-    network, plain = (load({"path": str(path)}).packed.network for path in (folder, built))
+    network, plain = (load({"path": str(path)}).transformer.network for path in (folder, built))
     assert all(map(torch.equal, network.state_dict().values(), plain.state_dict().values()))

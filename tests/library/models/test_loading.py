@@ -12,7 +12,7 @@ from homogenization.models.untrained import build_random_model
 from homogenization.plan.token_counts import token_counts
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
-from homogenization.states.network import packed_model
+from homogenization.states.network import transformer_of
 from tiny_folders import ENTRY, LLAMA, TEXTS, edit
 from tiny_models import CONFIGS
 
@@ -44,7 +44,7 @@ def test_any_architecture_can_have_random_weights(name, tmp_path):
     fields.pop("transformers_version")
     build_random_model(fields, 0, TEXTS, 300, tmp_path)
     model = load(tmp_path)
-    assert model.packed.n_blocks == 3
+    assert model.transformer.n_blocks == 3
     assert model.tokenizer("A film")["input_ids"][0] == model.tokenizer.bos_token_id
 
 
@@ -57,7 +57,7 @@ def test_misspelt_fields_and_architectures_are_named(tmp_path):
 
 def test_provenance_is_recorded(folder):
     model = load(folder, bos="always", max_tokens=32, dtype="bfloat16")
-    assert model.packed.network.dtype == torch.bfloat16
+    assert model.transformer.network.dtype == torch.bfloat16
     assert model.max_tokens == 32
     record = {key: value for key, value in model.provenance.items() if key != "libraries"}
     assert record == {
@@ -174,7 +174,7 @@ def test_auto_takes_cuda_then_mps_then_cpu(monkeypatch, cuda, mps, chosen):
 
 
 def test_blocks_that_cannot_be_told_apart_are_refused(folder):
-    network = load(folder).packed.network
+    network = load(folder).transformer.network
     network.second_list = torch.nn.ModuleList(torch.nn.Identity() for _ in network.layers)
     with pytest.raises(HomogenizationError, match="LlamaModel: 2 lists of 2 blocks"):
-        packed_model(network)
+        transformer_of(network)

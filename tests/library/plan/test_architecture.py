@@ -6,8 +6,7 @@ import transformers
 from described import ALL, LLAMA_3_8B, MINILM, described
 from homogenization.models.weights import resolve_configuration
 from homogenization.plan.architecture import describe_architecture
-from homogenization.states.check import check_against_eager
-from homogenization.states.network import packed_model
+from homogenization.states.network import findings, transformer_of
 from tiny_models import network
 
 
@@ -17,8 +16,8 @@ def test_an_architecture_is_described_as_it_is_found_to_be(name, tmp_path):
     architecture = described(ALL[name], tmp_path)
     assert architecture.name == type(made).__name__
     assert architecture.n_parameters == sum(tensor.numel() for tensor in made.state_dict().values())
-    findings = check_against_eager(packed_model(made), 20, record_attention=True)
-    assert (architecture.causal, architecture.final_norm) == (findings.causal, findings.final_norm)
+    found = findings(transformer_of(made))
+    assert (architecture.causal, architecture.final_norm) == (found.causal, found.final_norm)
     assert (architecture.n_blocks, architecture.width) == (3, 48)
 
 

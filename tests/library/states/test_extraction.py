@@ -169,7 +169,7 @@ def test_states_that_are_not_finite_name_layer_and_review(tmp_path):
     if token in first:
         token = next(iter(set(model.tokenizer(EMBEDDED[1])["input_ids"][:64]) - first))
     with torch.no_grad():
-        model.packed.network.embed_tokens.weight[token] = torch.inf
+        model.transformer.network.embed_tokens.weight[token] = torch.inf
     with pytest.raises(HomogenizationError, match=r"front, shard 001, residual_stream/000, review r1: .*not finite"):
         run(model, EMBEDDED[:2], tmp_path / "s.zarr.zip")
     assert not list(tmp_path.iterdir())
@@ -236,4 +236,4 @@ def test_models_load_as_the_configuration_writes_them(tmp_path, monkeypatch, sou
     monkeypatch.chdir(tmp_path)
     shutil.copytree(resolve_weights(MINILM).folder, tmp_path / "model")
     configured = Model.model_validate({"weights": source, "device": "cpu"})
-    assert load_model(configured.params()).packed.n_blocks == 6
+    assert load_model(configured.params()).transformer.n_blocks == 6

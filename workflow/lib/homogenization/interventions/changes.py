@@ -1,10 +1,9 @@
 """Changes of attention between softmax and values: pure functions of the weights that some queries of a review have.
 
-All of them keep what a model does not see unseen: no mass above the diagonal of a causal model, none beyond a window,
-none in another review.
+All of them keep what a model does not see unseen: no mass above the diagonal of a causal model, none beyond a window.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
@@ -50,7 +49,7 @@ def _shared(
     return np.array(queries), np.array(keys), seen_keys(np.array(queries), np.array(keys), *sees), {}
 
 
-def steering(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
+def steering(pattern: str, strength: float, draw: bytes) -> Through:
     """A' = (1 - λ) A + λ P, for the queries that see the first token.
 
     With a sliding window, later queries do not: no pattern changes them, so that patterns and controls change the same.
@@ -58,29 +57,29 @@ def steering(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
     Args:
         pattern: name of P in `PATTERNS`.
         strength: λ; at 0, A' is A bit for bit.
-        draws: for each review of the pack, the name of its draws.
+        draw: name of the review's draws.
     """
     rows = PATTERNS[pattern]
 
     def change(attention: AttentionMap) -> torch.Tensor:
-        view = sight(attention, draws[attention.review])
+        view = sight(attention, draw)
         return view.kept_unless(view.sees_first, (1 - strength) * attention.weights + strength * rows(view))
 
     return change
 
 
-def masked(places: Sequence[Collection[int]]) -> Through:
+def masked(places: Collection[int]) -> Through:
     """Keys that no query reads but their own: their mass goes to the other keys, in proportion.
 
     A query whose other weights are all 0 reads itself.
 
     Args:
-        places: for each review of the pack, the places of its masked keys.
+        places: places of the masked keys.
     """
 
     def change(attention: AttentionMap) -> torch.Tensor:
         view = sight(attention, b"")
-        keys = sorted(places[attention.review])
+        keys = sorted(places)
 
         def masks() -> tuple[bool, torch.Tensor, torch.Tensor]:
             shut = np.isin(view.keys, keys) & (view.keys != view.queries[:, None])

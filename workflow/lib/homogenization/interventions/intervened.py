@@ -1,28 +1,22 @@
 """Reviews through a model in one condition, beside the untouched run: metrics by layer, doses, and pooled states."""
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-import torch
-from threadpoolctl import threadpool_limits
 
 from homogenization.interventions.conditions import MASKED, POSITIONS, STEERING, UNTOUCHED, Condition, blocks_of, cells
-from homogenization.interventions.passes import OnHost, Run, damage, sink_moved
+from homogenization.interventions.passes import Run, damage, sink_moved
 from homogenization.interventions.readings import pooled, read
-from homogenization.interventions.schedule import Pack, apply, refuse_other_positions
+from homogenization.interventions.schedule import Reviews, apply, refuse_other_positions
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, POOLED_STATES_SCHEMA, crossed
 from homogenization.measures.blocks import norms_attention
 from homogenization.measures.reviews import with_origin
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
 from homogenization.states.network import NOT_FINITE
-
-_WAITING = 8  # reviews that are measured while a GPU reads others: each keeps the states of two runs in main memory
 
 
 class Intervened(NamedTuple):
@@ -42,7 +36,7 @@ class _OfReview(NamedTuple):
     states: np.ndarray
 
 
-def check_condition(condition: Condition, reviews: Pack) -> None:
+def check_condition(condition: Condition, reviews: Reviews) -> None:
     """Refuse a condition that a model can't be run in, before it runs.
 
     Raises:
@@ -54,7 +48,9 @@ def check_condition(condition: Condition, reviews: Pack) -> None:
         refuse_other_positions(reviews.model, reviews.name)
 
 
-def intervene(reviews: Pack, condition: Condition, metrics: Sequence[str], identity: Mapping[str, str]) -> Intervened:
+def intervene(
+    reviews: Reviews, condition: Condition, metrics: Sequence[str], identity: Mapping[str, str]
+) -> Intervened:
     """Run reviews through a model in one condition, and untouched: doses are measured against that.
 
     Args:
@@ -68,55 +64,48 @@ def intervene(reviews: Pack, condition: Condition, metrics: Sequence[str], ident
     """
     check_condition(condition, reviews)
     found: list[_OfReview] = []
-    pending: deque[Future[_OfReview]] = deque()
-    waiting = _WAITING if reviews.model.device.type == "cuda" else 0  # a CPU has no rest from passes
-    with (
-        progress(sum(reviews.lengths), "tokens") as advance,
-        threadpool_limits(1 if waiting else None),
-        ThreadPoolExecutor(max(1, torch.get_num_threads() - 1)) as threads,
-    ):
-        for review in range(len(reviews.names)):
-            pack = reviews.part([review])
-            before = pack.through()
-            after = before if condition.kind == UNTOUCHED else apply(condition, pack, before)
-            damages = damage(before, after, pack.token_ids)
-            if not after.is_finite(0):
-                read_by = f"model {identity['model']}, variant {identity['variant']}, review {pack.names[0]}"
+    with progress(sum(reviews.lengths), "tokens") as advance:
+        for review, (name, token_ids) in enumerate(zip(reviews.names, reviews.texts, strict=True)):
+            before = reviews.through(review)()
+            after = before if condition.kind == UNTOUCHED else apply(condition, reviews, review, before)
+            if not after.is_finite:
+                read_by = f"model {identity['model']}, variant {identity['variant']}, review {name}"
                 raise HomogenizationError(f"{read_by}, {condition.name}: {NOT_FINITE}")
-            pending.append(threads.submit(_measured, condition, before, after, damages, metrics))
-            while len(pending) > waiting:
-                found.append(pending.popleft().result())
-            advance(len(pack.token_ids))
-        found += [task.result() for task in pending]
+            found.append(_measured(condition, before, after, token_ids, metrics))
+            advance(len(token_ids))
     return _tables(found, reviews, condition, metrics, identity)
 
 
 def _measured(
-    condition: Condition, before: Run, after: Run, damages: OnHost | None, metrics: Sequence[str]
+    condition: Condition, before: Run, after: Run, token_ids: np.ndarray, metrics: Sequence[str]
 ) -> _OfReview:
-    massive = (before.massive_of(0) | after.massive_of(0)) - {0}
-    untouched = read(before.states_of(0), massive, metrics)
-    values = untouched if after is before else read(after.states_of(0), massive, metrics)
-    dose = _dose(condition, before, after, damages)
-    return _OfReview(values, untouched, dose, pooled(after.states_of(0), after.massive_of(0)))
+    massive = (before.massive | after.massive) - {0}
+    untouched = read(before.states, massive, metrics)
+    values = untouched if after is before else read(after.states, massive, metrics)
+    dose = _dose(condition, before, after, token_ids)
+    return _OfReview(values, untouched, dose, pooled(after.states, after.massive))
 
 
-def _dose(condition: Condition, before: Run, after: Run, damages: OnHost | None) -> dict[str, Any]:
+def _dose(condition: Condition, before: Run, after: Run, token_ids: np.ndarray) -> dict[str, Any]:
     """What the condition did to a review, without the columns that name it."""
-    moved = 0.0 if condition.kind == UNTOUCHED else float(after.moved_mass[0])
-    kl, cross_entropy = (None, None) if damages is None else damages.rows()[0].tolist()
+    moved = 0.0 if condition.kind == UNTOUCHED else after.moved_mass
+    kl, cross_entropy = damage(before, after, token_ids)
     return {
         "kl": kl,
         "cross_entropy": cross_entropy,
         "moved_mass": None if condition.kind == POSITIONS else moved,
         "masked_mass": moved if condition.kind == MASKED else None,
-        "n_massive": len(after.massive_of(0)),
-        "sink_moved": sink_moved(before.received[0], after.received[0]),
+        "n_massive": len(after.massive),
+        "sink_moved": sink_moved(before.received, after.received),
     }
 
 
 def _tables(
-    found: Sequence[_OfReview], reviews: Pack, condition: Condition, metrics: Sequence[str], identity: Mapping[str, str]
+    found: Sequence[_OfReview],
+    reviews: Reviews,
+    condition: Condition,
+    metrics: Sequence[str],
+    identity: Mapping[str, str],
 ) -> Intervened:
     n_blocks, names = reviews.model.n_blocks, {"model": identity["model"], "variant": identity["variant"]}
     views, measured = zip(*cells(metrics), strict=True)

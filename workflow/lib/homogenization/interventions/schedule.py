@@ -1,9 +1,9 @@
-"""A condition as passes over a pack of reviews: the change, the blocks, the positions; for massive keys, several."""
+"""A condition as passes over a review: the change, the blocks, the positions; for massive keys, several."""
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from homogenization.interventions.conditions import MASKED, STEERING, UNTOUCHED,
 from homogenization.interventions.passes import Run, run
 from homogenization.interventions.patterns import drawn_place
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.network import PackedModel
+from homogenization.states.network import Transformer
 
 MASSIVE_ROUNDS = 8  # times that massive tokens are masked, each time with those that grew massive since
 
@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Pack:
-    """Reviews that pass through a model together, or all reviews that it reads.
+class Reviews:
+    """The reviews that a model reads.
 
     Attributes:
         model: transformer, with a language-model head or without.
@@ -33,7 +33,7 @@ class Pack:
         steepest: depths between which the model's homogenization is fastest; None where no condition asks for it.
     """
 
-    model: PackedModel
+    model: Transformer
     name: str
     names: Sequence[str]
     texts: Sequence[np.ndarray]
@@ -45,76 +45,67 @@ class Pack:
         """Tokens of each review."""
         return list(map(len, self.texts))
 
-    @cached_property
-    def draws(self) -> list[bytes]:
-        """For each review, the name of its draws."""
-        return [seeded_hash(self.seed, name) for name in self.names]
+    def draw(self, review: int) -> bytes:
+        """The name of a review's draws."""
+        return seeded_hash(self.seed, self.names[review])
 
-    @cached_property
-    def token_ids(self) -> np.ndarray:
-        """Token ids of all reviews, end to end."""
-        return np.concatenate(self.texts)
-
-    @property
-    def through(self) -> Callable[..., Run]:
-        """A pass over the pack."""
-        return partial(run, self.model, self.token_ids, self.lengths)
-
-    def part(self, reviews: Sequence[int]) -> "Pack":
-        """Some of its reviews."""
-        names, texts = ([values[review] for review in reviews] for values in (self.names, self.texts))
-        return replace(self, names=names, texts=texts)
+    def through(self, review: int) -> Callable[..., Run]:
+        """A pass over a review."""
+        return partial(run, self.model, self.texts[review])
 
 
-def apply(condition: Condition, pack: Pack, untouched: Run) -> Run:
-    """Run a pack of reviews in a condition.
+def apply(condition: Condition, reviews: Reviews, review: int, untouched: Run) -> Run:
+    """Run a review in a condition.
 
     Args:
         condition: what is done.
-        pack: the reviews.
-        untouched: the run of the same reviews in which nothing is done.
+        reviews: the reviews.
+        review: number of the one that is run.
+        untouched: the run of the same review in which nothing is done.
     """
+    through, draw = reviews.through(review), reviews.draw(review)
     if condition.kind == UNTOUCHED:
-        return pack.through()
+        return through()
     if condition.kind == STEERING:
-        blocks = blocks_of(condition.blocks, pack.model.n_blocks, pack.name, pack.steepest)
-        return pack.through(changes.steering(condition.pattern, condition.strength, pack.draws), blocks)
+        blocks = blocks_of(condition.blocks, reviews.model.n_blocks, reviews.name, reviews.steepest)
+        return through(changes.steering(condition.pattern, condition.strength, draw), blocks)
     if condition.kind == MASKED:
-        return _masked(condition.pattern, pack, untouched)
-    return pack.through(positions=np.zeros(len(pack.token_ids), dtype=np.int64))
+        if condition.pattern == "massive":
+            return _massive_masked(through, untouched, reviews.names[review])
+        return through(changes.masked([_masked_place(condition.pattern, draw, untouched)]), reads_after=True)
+    return through(positions=np.zeros(len(reviews.texts[review]), dtype=np.int64))
 
 
-def _masked(which: str, pack: Pack, untouched: Run) -> Run:
-    """Mask keys; massive tokens are found again in the changed run until it has none that is not masked.
+def _masked_place(which: str, draw: bytes, untouched: Run) -> int:
+    """The key that is masked."""
+    if which == "first":
+        return 0
+    if which == "most_attended":
+        return int(untouched.received.argmax())
+    return drawn_place(1, max(2, len(untouched.received)), draw, which)
+
+
+def _massive_masked(through: Callable[..., Run], untouched: Run, name: str) -> Run:
+    """Mask massive tokens, which are found again in the changed run until it has none that is not masked.
 
     At most eight times: in trained models the next token may grow massive each time, up to the end of the text.
     """
-    if which == "massive":
-        further = untouched.massive
-        for _ in range(MASSIVE_ROUNDS):
-            places = further
-            masked = pack.through(changes.masked(places), reads_after=True)
-            further = [shut | massive for shut, massive in zip(places, masked.massive, strict=True)]
-            if further == places:
-                return masked
-        logger.warning(
-            "masked-massive: in %d of %d reviews a further token is massive after %d rounds of masking, and is read",
-            sum(shut != more for shut, more in zip(places, further, strict=True)),
-            len(places),
-            MASSIVE_ROUNDS,
-        )
-        return masked
-    if which == "first":
-        places = [frozenset([0])] * len(pack.lengths)
-    elif which == "most_attended":
-        places = [frozenset([int(received.argmax())]) for received in untouched.received]
-    else:
-        reviews = zip(pack.lengths, pack.draws, strict=True)
-        places = [frozenset([drawn_place(1, max(2, length), draw, which)]) for length, draw in reviews]
-    return pack.through(changes.masked(places), reads_after=True)
+    further = untouched.massive
+    for _ in range(MASSIVE_ROUNDS):
+        places = further
+        masked = through(changes.masked(places), reads_after=True)
+        further = places | masked.massive
+        if further == places:
+            return masked
+    logger.warning(
+        "masked-massive: in review %s a further token is massive after %d rounds of masking, and is read",
+        name,
+        MASSIVE_ROUNDS,
+    )
+    return masked
 
 
-def refuse_other_positions(model: PackedModel, name: str) -> None:
+def refuse_other_positions(model: Transformer, name: str) -> None:
     """Refuse a model whose positions are not rotary.
 
     Raises:

@@ -7,9 +7,8 @@ import polars as pl
 
 from homogenization.interventions.conditions import Condition
 from homogenization.interventions.intervened import check_condition, intervene
-from homogenization.interventions.schedule import Pack
+from homogenization.interventions.schedule import Reviews
 from homogenization.run.parquet import read_table, write_table
-from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import windows, with_originals
 from homogenization.states.model import LanguageModel
 
@@ -57,11 +56,9 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     reviews = first_reviews(read_table(inputs.variant), read_table(inputs.original), params.n_reviews)
     read = windows(model, *(reviews[column].to_list() for column in ("review_id", "text", "original")))
     steepest = steepest_depths(read_table(inputs.depth), name) if inputs.get("depth") else None
-    pack = Pack(model.with_head, name, read.review_ids, read.tokens.by_review, params.seed, steepest)
-    check_condition(condition, pack)
-    if pack.names:
-        check_against_eager(model.packed, max(pack.lengths), record_attention=True)
+    whole = Reviews(model.with_head, name, read.review_ids, read.tokens.by_review, params.seed, steepest)
+    check_condition(condition, whole)
     identity = {"model": name, "variant": params.variant, "shard": params.shard}
-    tables = intervene(pack, condition, params.metrics, identity)._asdict()
+    tables = intervene(whole, condition, params.metrics, identity)._asdict()
     for table, path in paths.items():
         write_table(tables[table], path, {"states": {**model.provenance, **identity}})

@@ -18,7 +18,7 @@ import torch
 
 from homogenization.models.blocks import after_module, before_module, hooked
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.network import PackedModel, run_packed
+from homogenization.states.network import Transformer, forward
 
 TakePoint = Callable[[int, str, torch.Tensor], None]
 Tap = tuple[str, str]
@@ -139,12 +139,12 @@ LAYOUTS = (
 )
 
 
-def known_layout(model: PackedModel) -> Layout | None:
+def known_layout(model: Transformer) -> Layout | None:
     """The entry of `LAYOUTS` that all blocks of `model` fit; None without one."""
     return next((layout for layout in LAYOUTS if all(layout.fits(block) for block in model.blocks)), None)
 
 
-def find_layout(model: PackedModel) -> Layout:
+def find_layout(model: Transformer) -> Layout:
     """The entry of `LAYOUTS` that all blocks of `model` fit.
 
     Raises:
@@ -161,14 +161,14 @@ def find_layout(model: PackedModel) -> Layout:
     )
 
 
-def norms_attention(model: PackedModel) -> bool:
+def norms_attention(model: Transformer) -> bool:
     """Whether a block passes what its attention puts out through a norm before it adds it to the stream.
 
     Such a norm (Gemma 2, Gemma 3, OLMo 2) undoes a common factor of the output. It is found in a pass over one token:
     a norm reads what attention puts out, whatever layout the block has. The norm of BERT reads a sum and is none.
     """
     token, found = [0], []
-    attending = run_packed(model, token, [1], False, lambda *_: None).packed_pass.attended
+    attending = forward(model, token).attention.attended
     outputs: dict[int, torch.Tensor] = {}
 
     def reads(block: int) -> Callable:
@@ -186,11 +186,11 @@ def norms_attention(model: PackedModel) -> bool:
         if "norm" in type(module).__name__.lower()
     ]
     with hooked(hooks):
-        run_packed(model, token, [1], False, lambda *_: None)
+        forward(model, token)
     return bool(found)
 
 
-def _refusal(model: PackedModel, reason: str) -> HomogenizationError:
+def _refusal(model: Transformer, reason: str) -> HomogenizationError:
     """The error for a model whose components can't be told apart."""
     return HomogenizationError(
         f"{model.architecture}: {reason}, so the components of its blocks can't be told apart. Leave the model out of "
@@ -199,7 +199,7 @@ def _refusal(model: PackedModel, reason: str) -> HomogenizationError:
 
 
 @contextmanager
-def points_captured(model: PackedModel, layout: Layout, take: TakePoint) -> Iterator[None]:
+def points_captured(model: Transformer, layout: Layout, take: TakePoint) -> Iterator[None]:
     """Hand every point of every block to `take`: the layer (block 1 is 1), the point, the states (tokens, width).
 
     `take` must copy what it keeps. Points come in the order in which the network computes them, which can differ from
@@ -228,7 +228,7 @@ def points_captured(model: PackedModel, layout: Layout, take: TakePoint) -> Iter
                 raise _refusal(model, f"block {layer} passes {point} {times} times instead of once")
 
 
-def check_sums(model: PackedModel, layout: Layout, token_ids: Sequence[int]) -> None:
+def check_sums(model: Transformer, layout: Layout, token_ids: Sequence[int]) -> None:
     """Run `model` over a text and compare the points of `layout` that are sums with the sums.
 
     If a block scales a branch, or adds something else too, its additions would be credited with that. Every number of
@@ -263,4 +263,4 @@ def check_sums(model: PackedModel, layout: Layout, token_ids: Sequence[int]) -> 
 
     checked = list(token_ids[:_CHECKED_TOKENS])
     with points_captured(model, layout, take):
-        run_packed(model, checked, [len(checked)], False, lambda _layer, _states: None)
+        forward(model, checked)

@@ -15,7 +15,7 @@ from homogenization.metrics.cosines import inverse, mean_of_pairs
 from homogenization.metrics.gram import Tridiagonal
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.columns import columns
-from homogenization.states.network import refuse_not_finite, run_packed
+from homogenization.states.network import forward, refuse_not_finite
 from homogenization.states.reading import Reading
 from homogenization.states.stream import place_of
 
@@ -79,10 +79,10 @@ def component_states(reading: Reading) -> tuple[pl.DataFrame, dict[str, Any]]:
     Raises:
         HomogenizationError: components that can't be told apart, states that are not finite.
     """
-    packed, tokens = reading.model.packed, reading.tokens
-    layout = find_layout(packed)
+    transformer, tokens = reading.model.transformer, reading.tokens
+    layout = find_layout(transformer)
     if len(reading.review_ids):
-        check_sums(packed, layout, tokens.token_ids[: tokens.review_offsets[1]])
+        check_sums(transformer, layout, tokens.token_ids[: tokens.review_offsets[1]])
     rows: list[dict[str, Any]] = []
 
     def run_pass(review: int, token_ids: Sequence[int]) -> None:
@@ -95,13 +95,13 @@ def component_states(reading: Reading) -> tuple[pl.DataFrame, dict[str, Any]]:
             for view, of_view in zip(TOKEN_VIEWS, numbers, strict=True):
                 rows.append({**place, "view": view, **dict(zip(NUMBERS, of_view, strict=True))})
 
-        with points_captured(packed, layout, take):
-            run_packed(packed, token_ids, [len(token_ids)], False, lambda _layer, _states: None)
+        with points_captured(transformer, layout, take):
+            forward(transformer, token_ids)
 
     reading.each_review(run_pass)
     table = measured_table(rows, reading, COMPONENT_STATES_SCHEMA)
     in_order = {"point": list(layout.points), "view": TOKEN_VIEWS, "review_id": reading.review_ids}
     table = table.sort("layer", *(pl.col(name).cast(pl.Enum(values)) for name, values in in_order.items()))
     components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
-    provenance = {**reading.attributes, "n_blocks": packed.n_blocks}
+    provenance = {**reading.attributes, "n_blocks": transformer.n_blocks}
     return table, {"layout": layout.name, "components": components, "states": provenance}

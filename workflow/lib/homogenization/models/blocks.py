@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from homogenization.run.errors import HomogenizationError
 
-# fields of configurations whose blocks do what packed texts and one residual stream can't show, and what that is
+# fields of configurations whose blocks do what one residual stream can't show, and what that is
 _REFUSED = {
     "altup_num_inputs": "it keeps several residual streams side by side, of which each block changes one",
     "index_topk": "an indexer chooses the tokens that each token attends to",

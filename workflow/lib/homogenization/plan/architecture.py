@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from homogenization.models.loading import load_config, skeleton
-from homogenization.states.network import packed_model
+from homogenization.states.network import transformer_of
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def describe_architecture(folder: str | Path) -> Architecture:
         HomogenizationError: a configuration that transformers does not know, or a network without one list of blocks.
     """
     config = load_config(Path(folder))
-    model = packed_model(skeleton(config))
+    model = transformer_of(skeleton(config))
     text = config.get_text_config()
     matrices = [parameter for parameter in model.blocks.parameters() if parameter.ndim > 1]
     heads = text.num_attention_heads

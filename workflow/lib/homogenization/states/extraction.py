@@ -9,7 +9,7 @@ import torch
 
 from homogenization.models.dtypes import torch_dtype
 from homogenization.names.points import ALL_TOKENS, FINAL_NORM, layer_name
-from homogenization.states.network import refuse_not_finite, run_packed
+from homogenization.states.network import forward, refuse_not_finite
 from homogenization.states.reading import Reading
 from homogenization.states.store import write_store
 from homogenization.states.stream import Contents, TokenStates
@@ -67,10 +67,10 @@ def read_states(reading: Reading) -> HeldStates:
             if layer in shape.layers:
                 states.put(layer_name(layer), review, of_layer)
 
-        result = run_packed(reading.model.packed, token_ids, [len(token_ids)], shape.attention_received, take)
+        result = forward(reading.model.transformer, token_ids, take)
         if shape.final_norm:
             states.put(FINAL_NORM, review, result.last_hidden_state)
-        if result.received is not None:
+        if states.received is not None:
             states.received[:, reading.tokens.span(range(review, review + 1))] = result.received.cpu()
 
     reading.each_review(run_pass)

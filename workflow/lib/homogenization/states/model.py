@@ -17,7 +17,7 @@ from homogenization.models.tokenizer import check_tokenizer, load_tokenizer
 from homogenization.models.tokens import opening_token_id
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.network import PackedModel, packed_model
+from homogenization.states.network import Transformer, transformer_of
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class LanguageModel:
     """A loaded model.
 
     Attributes:
-        packed: network, ready for packed passes.
+        transformer: network, ready for passes.
         tokenizer: fast tokenizer.
         max_tokens: most tokens of a text, at most the model's context.
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
@@ -42,7 +42,7 @@ class LanguageModel:
         head: the same network with its language-model head; None where it was not asked for, or for an encoder.
     """
 
-    packed: PackedModel
+    transformer: Transformer
     tokenizer: PreTrainedTokenizerBase
     max_tokens: int
     bos: str
@@ -51,15 +51,15 @@ class LanguageModel:
     head: PreTrainedModel | None = None
 
     @property
-    def with_head(self) -> PackedModel:
-        """The network with its language-model head, if it has one, ready for packed passes."""
-        return self.packed if self.head is None else replace(self.packed, network=self.head)
+    def with_head(self) -> Transformer:
+        """The network with its language-model head, if it has one, ready for passes."""
+        return self.transformer if self.head is None else replace(self.transformer, network=self.head)
 
 
 def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> LanguageModel:
     """Load the model of a configuration entry: only safetensors, and no code with them.
 
-    Or take one that is in memory, as it is and where it is: its attention becomes the packed one, its mode `eval`.
+    Or take one that is in memory, as it is and where it is: its attention becomes the recorded one, its mode `eval`.
 
     Args:
         entry: entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
@@ -75,12 +75,12 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
     """
     read = _in_memory if isinstance(entry["weights"], PreTrainedModel) else _from_files
     network, tokenizer, made = read(entry, gpus, head)
-    packed = packed_model(network.base_model)
+    transformer = transformer_of(network.base_model)
     long_texts = entry.get("long_texts", LanguageModel.long_texts)
     libraries = {library: importlib.metadata.version(library) for library in _LIBRARIES}
-    provenance = made | {"architecture": packed.architecture, "bos": entry["bos"], "libraries": libraries}
+    provenance = made | {"architecture": transformer.architecture, "bos": entry["bos"], "libraries": libraries}
     return LanguageModel(
-        packed,
+        transformer,
         tokenizer,
         made["max_tokens"],
         entry["bos"],

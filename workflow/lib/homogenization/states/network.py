@@ -1,17 +1,15 @@
-"""Forward passes over reviews packed end to end, which hand over the residual stream of each layer."""
+"""Forward passes over one text, which hand over the residual stream of each layer."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from transformers import PreTrainedModel
 
-from homogenization.models.blocks import TakeStates, batch_stream_captured, blocks_of
-from homogenization.models.loading import padding_position
+from homogenization.models.blocks import TakeStates, batch_stream_captured, blocks_of, unsupported
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.attention import PACKED_ATTENTION, PackedPass, Through, attending_to
+from homogenization.states.attention import RECORDED, AttentionRecord, Through, recording
 
 NOT_FINITE = (
     "states that are not finite. Run the model, and store its states, in bfloat16 or float32 ('dtype' of both), whose "
@@ -20,23 +18,20 @@ NOT_FINITE = (
 
 
 @dataclass(frozen=True)
-class PackedModel:
-    """A transformer whose blocks are known, ready for passes over packed reviews.
+class Transformer:
+    """A transformer whose blocks are known, ready for passes.
 
     Attributes:
-        network: base model of transformers in evaluation mode, with the attention `PACKED_ATTENTION`.
+        network: model of transformers in evaluation mode, with the attention `RECORDED`.
         architecture: name of the network's class, for messages and provenance.
         blocks: transformer blocks, in order.
         block_of: the block's index for the `id` of each module inside the blocks.
-        padding: id of padding tokens, and their position, behind which each review begins; None where reviews begin
-            at 0.
     """
 
     network: PreTrainedModel
     architecture: str
     blocks: torch.nn.ModuleList
     block_of: dict[int, int]
-    padding: int | None
 
     @property
     def device(self) -> torch.device:
@@ -64,18 +59,32 @@ class PassResult:
         last_hidden_state: states (tokens, width) after the final norm, or after the last block without such a norm;
             None for a network with a language-model head.
         logits: logits of the next token (tokens, vocabulary); None for a network without such a head.
-        received: attention received, float32 (blocks, tokens); None if it was not recorded.
-        packed_pass: records of the attention.
+        received: attention received, float32 (blocks, tokens).
+        attention: records of the attention.
     """
 
     last_hidden_state: torch.Tensor | None
     logits: torch.Tensor | None
-    received: torch.Tensor | None
-    packed_pass: PackedPass
+    received: torch.Tensor
+    attention: AttentionRecord
 
 
-def packed_model(network: PreTrainedModel) -> PackedModel:
-    """Find the blocks of `network` and set its attention to the packed one.
+class Findings(NamedTuple):
+    """What a pass shows: who sees whom, and whether a norm follows the last block.
+
+    Attributes:
+        causal: whether a query sees only its own key and earlier ones, in all blocks.
+        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
+        final_norm: whether a norm follows the last block.
+    """
+
+    causal: bool
+    attention_windows: tuple[int | None, ...]
+    final_norm: bool
+
+
+def transformer_of(network: PreTrainedModel) -> Transformer:
+    """Find the blocks of `network`, a base model, and set its attention to the recorded one.
 
     Raises:
         HomogenizationError: the network is an encoder-decoder, or does not have exactly one list of as many blocks as
@@ -84,53 +93,69 @@ def packed_model(network: PreTrainedModel) -> PackedModel:
     blocks = blocks_of(network)
     block_of = {id(module): index for index, block in enumerate(blocks) for module in block.modules()}
     network.eval()
-    network.set_attn_implementation(PACKED_ATTENTION)
-    return PackedModel(network, type(network).__name__, blocks, block_of, padding_position(network))
+    network.set_attn_implementation(RECORDED)
+    return Transformer(network, type(network).__name__, blocks, block_of)
 
 
-def run_packed(
-    model: PackedModel,
+def forward(
+    model: Transformer,
     token_ids: Sequence[int],
-    lengths: Sequence[int],
-    record_attention: bool,
-    take: TakeStates,
+    take: TakeStates | None = None,
     *,
     through: Through | None = None,
     positions: torch.Tensor | None = None,
 ) -> PassResult:
-    """Run `model` over reviews that lie end to end.
-
-    The numbers of a review are those of a pass over this review alone, up to the rounding of the dtype.
+    """Run `model` over one text.
 
     Args:
         model: transformer to run.
-        token_ids: token ids of all reviews of the pack.
-        lengths: number of tokens of each review; they sum to the number of token ids.
-        record_attention: whether to sum up the attention that each token receives.
+        token_ids: token ids of the text.
         take: function called with layer 0 and the residual stream (tokens, width) before the first block, then with
             layer l and the residual stream after block l. It must copy what it keeps.
         through: function that the attention weights of each block pass through before they weigh the values.
-        positions: position of each token, int64 (tokens,); None to count the tokens of each review.
+        positions: position of each token, int64 (tokens,); None to count from the start.
 
     Raises:
         HomogenizationError: the architecture's attention can't be honoured.
     """
-    device = model.device
-    offsets = [0]
-    for length in lengths:
-        offsets.append(offsets[-1] + length)
-    packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None, through)
-    if positions is None:
-        positions = _positions(token_ids, lengths, model.padding)
-    with attending_to(packed_pass), residual_stream_captured(model.blocks, take):
-        output = forward(model, token_ids, position_ids=positions[None].to(device))
-    packed_pass.is_causal(model.n_blocks)
+
+    def taken(layer: int, states: torch.Tensor) -> None:
+        if take is not None:
+            take(layer, states[0])
+
+    ids = torch.as_tensor(token_ids, device=model.device)[None]
+    record = AttentionRecord(model.architecture, model.block_of, through)
+    placed = {} if positions is None else {"position_ids": positions[None].to(model.device)}
+    # without a mask of ones, transformers may take equal positions for several texts and add borders
+    everything = torch.ones_like(ids)
+    with recording(record), batch_stream_captured(model.blocks, taken), torch.inference_mode():
+        output = model.network(input_ids=ids, attention_mask=everything, use_cache=False, **placed)
+    record.is_causal(model.n_blocks)
     last, logits = (getattr(output, name, None) for name in ("last_hidden_state", "logits"))
     return PassResult(
         None if last is None else last[0],
         None if logits is None else logits[0],
-        packed_pass.all_received(device),
-        packed_pass,
+        record.all_received(model.device),
+        record,
+    )
+
+
+def findings(model: Transformer) -> Findings:
+    """What a pass over a short text shows.
+
+    Raises:
+        HomogenizationError: the architecture's attention can't be honoured, or what follows its last block is no norm.
+    """
+    states: list[torch.Tensor] = []
+    result = forward(model, [0, 1, 2], lambda _layer, taken: states.append(taken.clone()))
+    last = result.last_hidden_state
+    if len(states) != model.n_blocks + 1 or states[-1].shape != last.shape:
+        raise unsupported(model.architecture, "its residual stream does not pass once through each block")
+    record = result.attention
+    return Findings(
+        record.is_causal(model.n_blocks),
+        tuple(record.windows[block] for block in range(model.n_blocks)),
+        not torch.equal(states[-1].to(last.device), last),
     )
 
 
@@ -142,24 +167,3 @@ def refuse_not_finite(states: torch.Tensor, where: str) -> None:
     """
     if not states.isfinite().all():
         raise HomogenizationError(f"{where}: {NOT_FINITE}")
-
-
-def _positions(token_ids: Sequence[int], lengths: Sequence[int], padding: int | None) -> torch.Tensor:
-    """The position of each token in its review, int64 (tokens,), as transformers counts them in one text alone."""
-    if padding is None:
-        return torch.cat([torch.arange(length) for length in lengths])
-    counted = (torch.as_tensor(token_ids) != padding).split(list(lengths))
-    return torch.cat([of_review.cumsum(0) * of_review for of_review in counted]) + padding
-
-
-def forward(model: PackedModel, token_ids: Sequence[int], **arguments: torch.Tensor) -> Any:
-    """The network's output for `token_ids`, (tokens,), as a batch of one, without a cache of keys and values."""
-    ids = torch.as_tensor(token_ids, device=model.device)[None]
-    # without a mask of ones, transformers takes restarting positions for packed sequences and adds its own borders
-    with torch.inference_mode():
-        return model.network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **arguments)
-
-
-def residual_stream_captured(blocks: torch.nn.ModuleList, take: TakeStates) -> AbstractContextManager[None]:
-    """Hand the residual stream before the first block and after each block to `take`, (tokens, width) each."""
-    return batch_stream_captured(blocks, lambda layer, states: take(layer, states[0]))

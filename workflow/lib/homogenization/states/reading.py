@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 from homogenization.run.progress import progress
-from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel
+from homogenization.states.network import findings
 from homogenization.states.stream import Contents, StoreShape, chosen_layers
 
 
 class Reading:
-    """Reviews of one variant that a model reads, once it has passed the check of its architecture.
+    """Reviews of one variant that a model reads.
 
     Attributes:
         model: language model that reads.
@@ -36,7 +36,7 @@ class Reading:
         layers: Sequence[int] | None = None,
         dtype: str = "auto",
     ) -> None:
-        """Tokenize the texts, and check the architecture.
+        """Tokenize the texts, and find out what the architecture does.
 
         Args:
             model: language model that reads.
@@ -53,13 +53,13 @@ class Reading:
         """
         self._started = self._began = self._read_through = time.perf_counter()
         self.model, self.identity = model, dict(identity)
-        packed = model.packed
-        stored_layers = chosen_layers(layers, packed.n_blocks, identity.get("model", packed.architecture))
+        transformer = model.transformer
+        stored_layers = chosen_layers(layers, transformer.n_blocks, identity.get("model", transformer.architecture))
         self._read = windows(model, texts.review_ids, texts.texts, texts.originals)
         self.review_ids, self.tokens = self._read.review_ids, self._read.tokens
-        findings = check_against_eager(packed, int(self.tokens.lengths.max(initial=0)), record_attention)
-        self.shape = StoreShape(packed.n_blocks, packed.width, *findings, record_attention, stored_layers)
-        self.attributes, self.n_blocks = {**model.provenance, **identity}, packed.n_blocks
+        found = findings(transformer)
+        self.shape = StoreShape(transformer.n_blocks, transformer.width, *found, record_attention, stored_layers)
+        self.attributes, self.n_blocks = {**model.provenance, **identity}, transformer.n_blocks
         self.review_offsets = self.tokens.review_offsets
         dtype = model.provenance["dtype"] if dtype == "auto" else dtype
         self.contents = Contents(self.shape, self.review_ids, self.tokens, self.attributes, dtype)
@@ -112,7 +112,7 @@ class Reading:
             "tokens_per_second": n_tokens / total,
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
             "peak_device_memory_mb": torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_initialized() else None,
-            "device": str(self.model.packed.device),
+            "device": str(self.model.transformer.device),
             "dtype": self.model.provenance["dtype"],
             "weights": self.model.provenance.get("weights"),
         }
