@@ -167,9 +167,9 @@ def placement_table(variants=VARIANTS):
 
 NAMED = [*VARIANTS, ["inward", "Inward"]]
 DIFFERENCES = {  # (variant, control) -> by covariate and model
-    ("front", "scattered"): {("displacement", None): 1.5, ("words", None): 0.0, ("tokens_per_word", "beta"): -0.3},
-    ("front", "inward"): {("displacement", None): 0.25, ("words", None): np.inf, ("tokens_per_word", "beta"): 0.1},
-    ("end", "scattered"): {("displacement", None): np.nan, ("words", None): -np.inf},
+    ("front", "scattered"): {("displacement", None): 1.5, ("first_word_changed", None): 0.0, ("tokens", "beta"): -0.3},
+    ("front", "inward"): {("displacement", None): 0.25, ("first_word_changed", None): np.inf, ("tokens", "beta"): 0.1},
+    ("end", "scattered"): {("displacement", None): np.nan, ("first_word_changed", None): -np.inf},
 }
 ROLES = {"scattered": "rewriting", "inward": None}
 

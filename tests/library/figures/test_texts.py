@@ -62,7 +62,7 @@ def test_a_point_for_each_control_and_covariate_filled_beyond_the_bound():
     figure = drawn("balance")
     front, end = figure.axes
     labels = [label.get_text() for label in front.get_yticklabels()]
-    assert labels == ["displacement of phrases", "words", "tokens per word, Beta (random)"]
+    assert labels == ["displacement of phrases", "first word changed", "tokens, Beta (random)"]
     at_infinity = 0.75 * front.get_xlim()[1]
     assert points(front) == {
         ("scattered", 0, 1.5, True), ("scattered", 1, 0.0, False), ("scattered", 2, -0.3, True),

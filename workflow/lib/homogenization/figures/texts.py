@@ -124,13 +124,8 @@ def _shares(positions: np.ndarray) -> np.ndarray:
 
 _LABELS = {
     "displacement": "displacement of phrases",
-    "order": "order of phrases",
-    "phrases_together": "phrases together",
-    "bigrams_kept": "bigrams kept",
-    "sentences_changed": "sentences changed",
     "first_word_changed": "first word changed",
-    "words": "words",
-    "tokens_per_word": "tokens per word",
+    "tokens": "tokens",
     "f1": "F1",
     "loss_per_word": "loss per word",
 }

@@ -189,20 +189,9 @@ _ENTRIES = (
         reads=("similarity",),
         inputs=lambda study: {
             "variants": over_variants("variants", study.variants, study),
-            "weights": [
-                file
-                for name, model in sorted(study.models.items())
-                for file in model.weights.files(study.results, name)
-            ],
+            "geometry": over_jobs("geometry", study.jobs),
         },
-        params=lambda study: {
-            "pairs": study.balanced,
-            "models": {
-                name: model.params("weights") | {"files": model.weights.built_files(study.results, name)}
-                for name, model in sorted(study.models.items())
-            },
-            "max_imbalance": study.contrasts.max_imbalance,
-        },
+        params=lambda study: {"pairs": study.balanced, "max_imbalance": study.contrasts.max_imbalance},
         when=lambda study: study.balanced,
     ),
     Tables(

@@ -21,10 +21,8 @@ BALANCE_SCHEMA = {
     #: `edge`, `key`, `side` or `rewriting`; empty for two variants that `contrasts.pairs` compares and neither of which
     #: controls the other
     "role": pl.String,
-    "model": pl.String,  #: for `tokens_per_word`; otherwise empty
-    #: `displacement`, `order`, `phrases_together`, `bigrams_kept`, `sentences_changed`, `first_word_changed`, `words`,
-    #: `tokens_per_word`, `f1` or `loss_per_word`
-    "covariate": pl.String,
+    "model": pl.String,  #: for `tokens`; otherwise empty
+    "covariate": pl.String,  #: `displacement`, `first_word_changed`, `tokens`, `f1` or `loss_per_word`
     "mean": pl.Float64,  #: over the variant's texts; NaN if no review is accepted in both, also in the next two columns
     "mean_control": pl.Float64,  #: over the control's texts
     #: standardised mean difference; `inf` or `-inf` where the means differ and no review departs from them, NaN for
