@@ -20,7 +20,7 @@ with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(repo
     origin = json.dumps(provenance(read_table(snakemake.input.extraction), snakemake.params.config))
     environment = os.environ | {"HOMOGENIZATION_PROVENANCE": origin}
     snakefile = snakemake.params.address or Path(snakemake.scriptdir).resolve().parent / "Snakefile"
-    command = [sys.executable, "-m", "snakemake", "figures", "pages", "--snakefile", str(snakefile)]
+    command = [sys.executable, "-P", "-m", "snakemake", "figures", "pages", "--snakefile", str(snakefile)]
     command += ["--configfile", str(configfile), "--report", str(partial)]
     # the running workflow holds the lock; its profile may name an executor, which a report does not need
     command += ["--nolock", "--workflow-profile", "none"]

