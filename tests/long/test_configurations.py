@@ -37,7 +37,7 @@ def overlaid(folder, **sections) -> str:
         ("untrained", 2 * 4),
         ("laptop", 2 * 8 * 4),
         ("paper", 3 * 4),
-        ("causes", 3 * 4),
+        ("causes", 3),
         ("families", 10 * 8 * 4),
     ],
 )
