@@ -243,14 +243,10 @@ MEV = "max_explainable_variance"
 
 
 def extrema_tables():
-    """Of two models, of which the first has a settled peak and a trough that is not."""
+    """Of two models, of which the first has a peak and a trough that reviews do not agree on."""
+    names = {"view": "raw", "metric": MEV, "model": "alpha", "variant": "original"}
     extrema = [
-        {"view": "raw", "metric": MEV, "model": "alpha", "variant": "original", "number": 1, "kind": kind}
-        | {"layer": layer, "depth": depth, "depth_low": low, "depth_high": high, "settled": settled}
-        | {"height": height, "height_low": height - 0.1, "height_high": height + 0.2}
-        for kind, layer, depth, low, high, height, settled in (
-            ("peak", 2, 1 / 3, 1 / 6, 0.5, 2.4, True),
-            ("trough", 4, 2 / 3, 0.6, 0.7, 2.7, False),
-        )
+        names | {"kind": "peak", "layer": 2, "depth": 1 / 3, "height": 2.4, "prominence_low": 0.1},
+        names | {"kind": "trough", "layer": 4, "depth": 2 / 3, "height": 2.7, "prominence_low": -0.1},
     ]
     return {"summary": summary_table(MEV), "extrema": pl.DataFrame(extrema, schema=SCHEMAS["extrema.parquet"])}

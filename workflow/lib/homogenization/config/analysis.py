@@ -162,8 +162,6 @@ class Extrema(Section):
 
     prominence: float = Field(0.1, gt=0, lt=1)
     """Least height of a peak above what surrounds it, or of a trough below, as a share of the range."""
-    window: float = Field(0.1, ge=0, lt=1)
-    """Most distance in depth at which extrema of two bootstrap draws are the same; at least one layer."""
 
 
 class Figures(Section):

@@ -16,7 +16,6 @@ from homogenization.figures.shown import Shown, Tables, required, rows_of
 from homogenization.figures.style import (
     DARK,
     EXTREMA,
-    FULL,
     GREY,
     LIGHT,
     OPEN,
@@ -48,8 +47,7 @@ def extrema(tables: Tables, shown: Shown) -> Figure:
     panels.depth_axis()
     panels.label(DEPTH_LABEL, {metric: shown.metric_titles.get(metric, metric) for metric, _ in cells})
     note = (
-        "Originals. Marker: an extremum of the mean curve; lines through it: the 95 % intervals of its place and "
-        "height over bootstrap draws of the reviews; open where fewer draws than that have it, or noise could make it. "
+        "Originals. Marker: an extremum of the mean curve; open where the interval of its prominence holds 0. "
         f"n = {counted(curves['n_reviews'])}. {DEPTH_NOTE} Scales differ between panels."
     )
     kinds = [style for kind, style in EXTREMA.items() if (extrema["kind"] == kind).any()]
@@ -77,8 +75,7 @@ def _draw_curve(axes: Axes, table: pl.DataFrame, view: str, extrema: pl.DataFram
     draw_lines(axes, table, {view: _CURVE}, hue="view", label="curve")
     for row in extrema.iter_rows(named=True):
         style = EXTREMA[row["kind"]]
-        axes.hlines(row["height"], row["depth_low"], row["depth_high"], color=style.colour, lw=FULL)
-        axes.vlines(row["depth"], row["height_low"], row["height_high"], color=style.colour, lw=FULL)
-        look = {"color": style.colour, "ms": 7, "label": row["kind"], "zorder": 4} | ({} if row["settled"] else OPEN)
+        look = {"color": style.colour, "ms": 7, "label": row["kind"], "zorder": 4}
+        look |= {} if row["prominence_low"] > 0 else OPEN
         axes.plot(row["depth"], row["height"], style.marker, **look)
     axes.margins(y=0.14)

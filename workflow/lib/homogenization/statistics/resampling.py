@@ -41,9 +41,9 @@ class Resampling:
     seed: int
     margin: float = np.nan
 
-    def weights(self, n: int, at_most: int | None = None) -> np.ndarray:
-        """`bootstrap_weights` of `n` reviews, of `at_most` draws."""
-        return bootstrap_weights(n, min(self.draws, at_most or self.draws), self.seed)
+    def weights(self, n: int) -> np.ndarray:
+        """`bootstrap_weights` of `n` reviews."""
+        return bootstrap_weights(n, self.draws, self.seed)
 
     def sign_flips(self, n: int) -> np.ndarray:
         """`sign_flips` of `n` reviews."""

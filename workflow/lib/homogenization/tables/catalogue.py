@@ -307,8 +307,8 @@ _ENTRIES = (
         rule="find_extrema",
         reads=("metrics",),
         params=lambda study: {
-            **_resampling(study),
             **study.extrema.params(),
+            **study.contrasts.params("confidence"),
             "names": study.contrasted_metrics,
         },
         memory_mb=_by_readings(4000),
