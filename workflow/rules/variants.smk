@@ -27,7 +27,7 @@ rule parse_reviews:
         "../../envs/homogenization.yaml"
     params:
         code=code("parse_reviews", "corpus", "variants"),
-        parser=STUDY.parser.params(),
+        package=STUDY.parser.package,
     script:
         "../scripts/parse_reviews.py"
 

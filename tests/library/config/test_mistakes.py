@@ -1,7 +1,5 @@
 """Every mistake in a configuration is named, all of them at once, before anything runs."""
 
-import json
-
 import pytest
 
 from configured import ENDPOINT, problems, study_of, trained
@@ -58,8 +56,6 @@ def check(changes, *said):
         ("results", "a\nb", ["results: 'a\\nb'", "no '\\n'"]),
         ("results", "x" * 201, ["results: a name of 201 bytes", "at most 200"]),
         ("results", "s3://b/mine/x", ["is an address; name a folder"]),
-        ("container", "images/none.sif", ["container: the file 'images/none.sif' does not exist"]),
-        ("container", "docker://{x}", ["container: 'docker://{x}'", "no '{' or '}'"]),
         ("parser.package", "no_such_parser", ["parser.package", "'no_such_parser' is not installed"]),
         ("keyphrases.scorer", "yake", ["keyphrases.scorer: 'yake'", "tfidf", "llm"]),
         ("keyphrases.scorer", "llm", ["keyphrases", "writer None", "'llm' needs both"]),
@@ -324,23 +320,10 @@ def test_layer_and_threshold_have_defaults_for_the_embedded_encoder_alone(simila
         study_of(similarity=similarity)
 
 
-@pytest.mark.parametrize(
-    ("config", "files", "said"),
-    [
-        ({}, ["pytorch_model.bin"], ["lacks *.safetensors", "save_pretrained"]),
-        ({}, ["model.safetensors"], ["has no tokenizer", "tokenizer.save_pretrained()"]),
-        (
-            {"model_type": "llama", "quantization_config": {"quant_method": "gptq", "bits": 4}},
-            ["model.safetensors", "tokenizer.json"],
-            ["quantization_config (gptq)"],
-        ),
-    ],
-)
-def test_a_folder_that_is_no_model_is_refused(tmp_path, config, files, said):
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    for name in files:
-        (tmp_path / name).touch()
-    check({"models.tiny.weights": {"path": str(tmp_path)}}, *said)
+def test_a_folder_that_is_no_model_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").touch()
+    check({"models.tiny.weights": {"path": str(tmp_path)}}, "lacks *.safetensors")
 
 
 def test_all_mistakes_are_named_at_once():
@@ -362,25 +345,3 @@ def test_a_second_mistake_is_named_and_no_third_is_made_up():
         found = problems(changes | {mistake: "x"})
         assert len(found) == 2
         assert any("pairs: 'frunt' is not among variants (did you mean 'front'?)" in problem for problem in found)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("results", "a\x1b[31m", "'results': 'a\\x1b[31m'"),
-        ("models.a\x9b", {}, "'models': 'a\\x9b'"),
-        ("corpus.split", "a\u202eb", "'corpus': 'a\\u202eb'"),
-        ("claims", ["a\r"], "'claims': 'a\\r'"),
-    ],
-)
-def test_what_would_steer_a_terminal_is_refused_and_shown_as_python_writes_it(key, value, said):
-    with pytest.raises(HomogenizationError) as raised:
-        study_of({key: value})
-    assert str(raised.value) == f"config: {said} holds control characters; leave them out"
-
-
-def test_a_folder_of_results_behind_a_link_is_written_out(tmp_path):
-    (tmp_path / "there").mkdir()
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here/link").symlink_to(tmp_path / "there")
-    check({"results": f"{tmp_path}/here/link/../mine"}, "through a link")

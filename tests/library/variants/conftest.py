@@ -22,9 +22,9 @@ EMBEDDED = Path(__file__).parents[3] / "config" / "reviews.jsonl"
 @pytest.fixture(scope="session", autouse=True)
 def one_parser():
     """Each pipeline of spaCy is loaded once."""
-    loaded, load = cache(lambda folder: load(folder, exclude=["lemmatizer"])), spacy.load
+    loaded, load = cache(lambda package: load(package, exclude=["lemmatizer"])), spacy.load
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spacy, "load", lambda folder, exclude: loaded(folder))
+        patch.setattr(spacy, "load", lambda package, exclude: loaded(package))
         yield
 
 
@@ -34,14 +34,14 @@ def parsed(one_parser):
 
     def sentences_of(texts):
         reviews = pl.DataFrame({"review_id": list(texts), "text": list(texts.values())})
-        return parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))
+        return parsed_sentences(reviews, parse_reviews(reviews, Parser().package))
 
     return sentences_of
 
 
 def with_parse_and_key_phrases(path, n):
     clean = clean_reviews(read_reviews(str(path), "text", "label")).head(n)
-    parse = parse_reviews(clean, Parser().params())
+    parse = parse_reviews(clean, Parser().package)
     score = tfidf_scorer(count_document_frequencies(clean["text"], 2), len(clean))
     return clean, extract_keyphrases(clean, parse, score, 8, (1, 3)), parse
 

@@ -17,7 +17,7 @@ from homogenization.variants.rules import rewrite_reviews
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 from moving import phrase_in
 
-PARSER = Parser().params()
+PARSER = Parser().package
 PAIRS = [
     ("If you like horror movies, watch this one.", "Watch this one if you like horror movies."),
     ("But when the film ends, I feel happy.", "But I feel happy when the film ends."),

@@ -110,7 +110,7 @@ def test_permuted_sentences_hold_the_same_phrases_and_a_larger_sample_changes_no
     names = clean["review_id"].to_list()[:25]
     some = clean.head(25)
     shuffled = some.with_columns(text=pl.Series([permuted(text, number) for number, text in enumerate(some["text"])]))
-    again = extract_keyphrases(shuffled, parse_reviews(shuffled, Parser().params()), scorer_of(clean), 8, NGRAMS)
+    again = extract_keyphrases(shuffled, parse_reviews(shuffled, Parser().package), scorer_of(clean), 8, NGRAMS)
     few = extract_keyphrases(some, parse, scorer_of(clean), 8, NGRAMS)
     assert few.equals(table.filter(pl.col("review_id").is_in(names)))
     one, other = (

@@ -43,7 +43,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import nearest
-from homogenization.run.sections import ExpandedPath, Name, Section, names_of, one_path
+from homogenization.run.sections import ExpandedPath, Name, Section, names_of
 
 # keys by which sections name entries of the study, and the section of these entries
 _NAMED = {"models": "models", "variants": "variants", "pairs": "variants", "contrast": "variants"}
@@ -106,8 +106,6 @@ depends on it."""
         if "://" in results:
             raise ValueError(f"{results!r} is an address; name a folder")
         place, results = Path(results).resolve(), os.path.normpath(results)
-        if place != Path(results).resolve():
-            raise ValueError(f"{results!r} leads through a link and '..'; write the path out")
         if Path.cwd().is_relative_to(place) or (place / "Snakefile").exists():
             raise ValueError(
                 f"{results!r} holds other files than results (the working directory or a Snakefile); name a folder of "
@@ -119,15 +117,6 @@ depends on it."""
         if there != place and not os.access(there, os.W_OK):
             raise ValueError(f"{results!r}: {str(there)!r} can't be written to; name another folder")
         return results
-
-    @field_validator("container")
-    @classmethod
-    def image_exists(cls, container: str | None, info: ValidationInfo) -> str | None:
-        """An image that is a file exists."""
-        is_file = container is not None and one_path(container).endswith(".sif") and "://" not in container
-        if is_file and not Path(container).is_file():
-            raise ValueError(f"the file {container!r} does not exist; build it (docs/cluster.md), or name an address")
-        return container
 
     @field_validator("keyphrases", "variants")
     @classmethod

@@ -4,7 +4,6 @@ Every parse of the Snakefile imports it, so it imports neither torch nor transfo
 """
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -30,9 +29,6 @@ from homogenization.models.weights import RandomWeights
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
-
-# they steer a terminal that shows them; neither tab nor line feed
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Study(Keys):
@@ -391,9 +387,6 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
         HomogenizationError: the message names every problem: key, value, what is allowed, nearest spelling.
     """
     _check_locale(raw)
-    for key, value in raw.items():
-        if unprintable := [text for text in _texts({key: value}) if _CONTROL.search(text)]:
-            raise HomogenizationError(f"{source}: {key!r}: {unprintable[0]!r} holds control characters; leave them out")
     sections = dict(raw)
     for key in {"models", "variants", "writers"} & sections.keys():
         sections[key] = without_nulls(with_default_variants(sections[key]) if key == "variants" else sections[key])

