@@ -48,8 +48,6 @@ def project(written, tmp_path) -> Project:
 def test_an_edit_asks_again_what_it_changes(project):
     assert project.planned("variants") == Counter()
 
-    project.config["writers"]["tiny"]["gpus"] = 2
-    project.config["writers"]["tiny"]["billions"] = 7
     (project.folder / PROMPTS["front"]).touch()
     assert project.planned("variants") == Counter()
 

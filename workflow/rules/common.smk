@@ -78,14 +78,19 @@ def params_of(made_with):
 
     The file is gone when they are edited; where the new job fails, only a file that stays can tell of the edit.
     """
-    return lambda wildcards: {
-        name: value(wildcards) if callable(value) else value for name, value in made_with.items()
-    }
+    return lambda wildcards: {name: value(wildcards) if callable(value) else value for name, value in made_with.items()}
 
 
 def per_attempt(amount):
     """A resource that grows by `amount`, or what it is for a job's wildcards, with each attempt of a job (--retries)."""
     return lambda wildcards, attempt: attempt * (amount(wildcards) if callable(amount) else amount)
+
+
+def memory(entry_of, **sizes):
+    """The memory of a job that runs a model, by the files of its weights; as much again with each attempt (--retries)."""
+    return lambda wildcards, input, attempt: attempt * ask.memory(
+        entry_of(wildcards), input.get("weights", []), **sizes
+    )
 
 
 def model_of(wildcards):

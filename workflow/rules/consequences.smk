@@ -18,7 +18,7 @@ if STUDY.consequences:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
-            **ask_in_condition(STUDY.consequences),
+            **IN_CONDITION,
         params:
             **READING_IN_CONDITION,
             metrics=list(METRICS),

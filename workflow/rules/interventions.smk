@@ -15,18 +15,11 @@ READING_IN_CONDITION = {
 }
 
 
-def ask_in_condition(section):
-    """Memory, time and GPUs of a job that reads a shard in a condition, for a section of the configuration."""
-
-    def minutes(wildcards):
-        n_passes = STUDY.n_read(wildcards.shard, section) * STUDY.n_passes(wildcards.condition)
-        return ask.extraction_runtime(model_of(wildcards), n_passes)
-
-    return {
-        "mem_mb": per_attempt(lambda wildcards: ask.intervention_memory(model_of(wildcards))),
-        "runtime": per_attempt(minutes),
-        "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
-    }
+IN_CONDITION = {
+    "mem_mb": memory(model_of, times=2),
+    "runtime": per_attempt(480),
+    "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
+}
 
 
 if STUDY.intervention_jobs:
@@ -44,7 +37,7 @@ if STUDY.intervention_jobs:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
-            **ask_in_condition(STUDY.interventions),
+            **IN_CONDITION,
         params:
             **STUDY.interventions.params("metrics"),
             **READING_IN_CONDITION,

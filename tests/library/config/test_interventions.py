@@ -83,12 +83,8 @@ def test_the_first_reviews_by_rank_are_read_over_shards():
     study = study_of({"corpus.n_reviews": 18}, interventions={"n_reviews": 8})
     names = [condition.name for condition in study.interventions.conditions]
     assert study.intervention_jobs == [("tiny", "original", name, shard) for shard in ("000", "001") for name in names]
-    planned = study.planned_readings("tiny")["interventions"]
-    assert planned[:2] == [["original", "000", 6, 1], ["original", "000", 6, 2]]
-    assert planned[-1] == ["original", "001", 2, 2]
     assert {variant for _, variant, _ in study.component_jobs} == {"original"}
     assert study_of(interventions=None).intervention_jobs == []
-    assert study_of(interventions=None, consequences=None).planned_readings("tiny") == {}
 
 
 def test_a_reader_without_its_head_is_refused_before_anything_runs():

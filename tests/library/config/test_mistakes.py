@@ -104,7 +104,6 @@ def check(changes, *said):
         ("models." + "m" * 101, {"weights": HUB}, ["models: the name 'mmm", "at most 100 letters"]),
         ("models.tiny.dtype", "float8", ["models.tiny.dtype: 'float8'", "bfloat16"]),
         ("models.tiny.bos", "perhaps", ["models.tiny.bos: 'perhaps'", "never"]),
-        ("models.tiny.gpus", 0, ["models.tiny.gpus: 0"]),
         ("models.tiny.weights", {"hub": "https://huggingface.co/gpt2"}, ["models.tiny.weights", "is no id of the hub"]),
         ("models.tiny.weights", {}, ["models.tiny.weights", "exactly one of hub, path, package, wheel, "]),
         ("models.tiny.weights", {"hub": "a/b", "path": "c"}, ["exactly one"]),

@@ -55,14 +55,6 @@ def test_too_few_reviews_for_any_comparison_are_no_mistake_but_named():
     assert study_of(few | {"contrasts.pairs": []}).warnings == []
 
 
-def test_works_of_a_model_are_its_jobs_over_a_variant_and_shard():
-    study = study_of({})
-    works = study.works_of("tiny")
-    assert works["states"] == sorted(study.variants)
-    assert works["components"] == study.components.variants
-    assert works.keys() >= {"spectra", "mauve"}
-
-
 def test_six_lines_are_a_study(tmp_path):
     """A local file without labels, its text column, a sample size and a model; the rest has defaults that fit."""
     texts = tmp_path / "recipes.csv"
@@ -102,7 +94,7 @@ def test_what_changes_no_result_is_told_apart():
     assert tracked["served"] == answers | {"model", "revision", "base_url", "api_key_variable", "structured_output"}
     assert tracked["local"] == answers | {"weights", "dtype", "device", "batch_size"}
     model = load_study(raw).models["tiny"]
-    assert set(type(model).model_fields) - set(model.params()) == {"gpus", "billions"}
+    assert set(type(model).model_fields) == set(model.params())
 
 
 def test_null_takes_a_model_a_label_or_a_title_away():

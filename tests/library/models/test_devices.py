@@ -63,7 +63,7 @@ def test_weights_are_loaded_straight_to_where_the_map_says(tmp_path):
 @pytest.mark.parametrize("visible", [0, 1])
 def test_gpus_that_are_not_there_are_named(monkeypatch, visible):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: visible)
-    with pytest.raises(HomogenizationError, match=rf"gpus: 2 .* this job sees {visible}\. Lower gpus"):
+    with pytest.raises(HomogenizationError, match=rf"gpu: 2 .* this job sees {visible}\. Ask for fewer"):
         placement("auto", 2)
 
 

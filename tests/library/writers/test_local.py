@@ -289,5 +289,5 @@ def test_a_template_that_takes_no_system_message_says_so(chat, tmp_path):
 
 
 def test_more_gpus_than_there_are_are_refused(chat):
-    with pytest.raises(HomogenizationError, match=rf"gpus: 99 .* sees {torch.cuda.device_count()}"):
+    with pytest.raises(HomogenizationError, match=rf"gpu: 99 .* sees {torch.cuda.device_count()}"):
         list(writer(chat, gpus=99).complete([request("Dull.")]))

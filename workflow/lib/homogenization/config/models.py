@@ -20,11 +20,6 @@ class RunModel(Section):
     """Precision of the forward pass."""
     device: Device = "auto"
     """`auto`: CUDA, then MPS, then CPU."""
-    gpus: int = Field(1, ge=1, exclude=True)
-    """GPUs of a job; the blocks are spread over them. Nothing reruns."""
-    billions: float | None = Field(None, gt=0, exclude=True)
-    """Billions of parameters, for a job's request of memory and time; null: from the weights' files or the hub id \
-(`8B`). Nothing reruns."""
 
 
 class OfModels(Section):

@@ -20,7 +20,6 @@ from homogenization.config.texts import WrittenVariant, with_default_variants
 from homogenization.config.training import is_trained
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.interventions.conditions import UNTOUCHED, Condition
-from homogenization.measures.catalogue import made_measures
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
@@ -71,25 +70,12 @@ class Study(Keys):
         return sorted(set(self.rewritten) - set(self.written))
 
     @cached_property
-    def gguf_sources(self) -> dict[str, tuple[Source, float | None]]:
-        """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted.
-
-        With the largest `billions` of the entries that name them; None where none gives any.
-        """
-        sizes: dict[str, tuple[Source, float | None]] = {}
-        for source, billions in self._sources:
-            if folder := source.converted_in:
-                given = [size for size in (sizes.get(folder, (None, None))[1], billions) if size is not None]
-                sizes[folder] = (source, max(given, default=None))
-        return sizes
-
-    @property
-    def _sources(self) -> list[tuple[Source, float | None]]:
-        """The weights that anyone names, or that a model is trained from, with `billions` of the entry."""
+    def gguf_sources(self) -> dict[str, Source]:
+        """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted."""
         entries = (*self.models.values(), *self.writers.values(), self.fluency)
-        sources = [(getattr(entry, "weights", None), getattr(entry, "billions", None)) for entry in entries]
-        sources.append((self.similarity.encoder, None))
-        return [(source.start, billions) for source, billions in sources if source]
+        sources = [*(getattr(entry, "weights", None) for entry in entries), self.similarity.encoder]
+        starts = [source.start for source in sources if source]
+        return {source.converted_in: source for source in starts if source.converted_in}
 
     @cached_property
     def random_sources(self) -> dict[str, RandomWeights]:
@@ -102,14 +88,6 @@ class Study(Keys):
     def trained_models(self) -> list[str]:
         """Models that the workflow trains, sorted."""
         return sorted(name for name, model in self.models.items() if is_trained(model))
-
-    @property
-    def planned_training(self) -> dict[str, dict[str, int]]:
-        """What the plan has to know of each model that is trained."""
-        return {
-            name: self.models[name].weights.options.params("batch_size", "max_tokens", "steps")
-            for name in self.trained_models
-        }
 
     @property
     def jobs(self) -> list[tuple[str, str, str]]:
@@ -161,36 +139,6 @@ class Study(Keys):
             if self.ranks(shard)[0] < self.interventions.n_reviews
             for condition in self.conditions
         ]
-
-    def works_of(self, model: str) -> dict[str, list[str]]:
-        """The variants over which a model's jobs of a shard go, sorted, by what these jobs make.
-
-        They are states, components, and each measure of stored states.
-        """
-        taken_apart = {variant for name, variant, _ in self.component_jobs if name == model}
-        works = {"states": set(self.variants), "components": taken_apart}
-        works |= {measure.name: set(measure.variants(self)) for measure in made_measures(self)}
-        return {work: sorted(variants) for work, variants in works.items() if variants}
-
-    def planned_readings(self, model: str) -> dict[str, list[list[Any]]]:
-        """The jobs of changed attention in a model, and of what it reads for consequences, by section.
-
-        Of each job: variant, shard, reviews, and passes of a review.
-        """
-        read = self.reading.jobs if self.reading else []
-        planned = {
-            section: [
-                [variant, shard, self.n_read(shard, getattr(self, section)), self.n_passes(condition)]
-                for name, variant, condition, shard in jobs
-                if name == model
-            ]
-            for section, jobs in (("interventions", self.intervention_jobs), ("consequences", read))
-        }
-        return {section: jobs for section, jobs in planned.items() if jobs}
-
-    def n_passes(self, condition: str) -> int:
-        """Passes of a review in a condition: the untouched run beside any other."""
-        return 1 if condition == UNTOUCHED else 2
 
     @property
     def reading(self) -> Reading | None:

@@ -39,7 +39,7 @@ def placement(device: str, gpus: int) -> dict[str, Any]:
         visible = torch.cuda.device_count()
         if visible < gpus:
             raise HomogenizationError(
-                f"gpus: {gpus} are to hold the model together, and this job sees {visible}. Lower gpus, or run it "
+                f"gpu: {gpus} are to hold the model together, and this job sees {visible}. Ask for fewer, or run it "
                 "where there are as many (CUDA_VISIBLE_DEVICES names those that a job sees)."
             )
         memory = get_max_memory()

@@ -109,7 +109,7 @@ def load_network(
         if ran_out_of_memory(error):
             raise HomogenizationError(
                 f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the "
-                "model more GPUs (gpus), or run it in bfloat16 (dtype)."
+                "model more GPUs (the resource gpu), or run it in bfloat16 (dtype)."
             ) from error
         if is_of_device(error):
             raise
