@@ -5,6 +5,7 @@ import io
 import matplotlib
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
@@ -46,7 +47,7 @@ def line(axes: Axes, label: str) -> Line2D:
 
 def boxes(figure: Figure) -> tuple[list[Bbox], list[Bbox]]:
     """What must not lie over anything else: title, note and legend; every panel with its labels."""
-    renderer = figure.canvas.get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()
     around = [text.get_window_extent(renderer) for text in figure.texts]
     around += [legend.get_window_extent(renderer) for legend in figure.legends]
     # a title may reach over the panel beside it, whose own title leaves it room: its height alone counts

@@ -22,7 +22,7 @@ def study(**changes):
     """The small study with a control, and with other values ('states.record_attention': False, ...)."""
     raw = copy.deepcopy(SMALL)
     raw["models"]["trained"] = {"weights": {"trained": {"architecture": {"model_type": "gpt2"}, "steps": 1}}}
-    raw["variants"]["end"] = {"rewriter": "rules", "position": "end"}
+    raw["variants"]["inward"] = {"rewriter": "rules", "position": "inward", "like": "front"}
     return load_study(with_changes(raw, changes))
 
 

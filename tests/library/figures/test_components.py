@@ -7,7 +7,7 @@ from scipy import stats
 
 from drawings import LONG, line, named, require_room
 from homogenization.figures.components import mean_changes
-from homogenization.figures.words import short_number
+from homogenization.names.numbers import signed, significant
 from library.figures.example_tables import BRANCHES, components_table
 from library.figures.examples import drawn, figure_of
 
@@ -65,18 +65,9 @@ def test_bars_and_numbers_are_the_means():
         np.testing.assert_allclose(bars, by_quarter.filter(component=component).sort("quarter")["mean"])
         mean = overall.filter(component=component)["mean"].item()
         assert line(axes, f"{component}, all blocks").get_xdata() == pytest.approx([mean])
-        assert short_number(mean, signed=True) in [text.get_text() for text in axes.texts]
+        assert signed(significant(mean, 2)) in [text.get_text() for text in axes.texts]
     assert "addition of attention" in [label.get_text() for label in axes.get_yticklabels()]
     assert axes.get_xlabel() == "Change of cosine anisotropy"
-
-
-def test_numbers_lie_beside_the_bars():
-    for axes in drawn("components").axes:
-        renderer = axes.figure.canvas.get_renderer()
-        right = max(bar.get_window_extent(renderer).x1 for box in axes.containers for bar in box)
-        numbers = [text for text in axes.texts if text.get_text()[0] in "+−"]
-        assert len(numbers) == len(BRANCHES)
-        assert all(text.get_window_extent(renderer).x0 > right for text in numbers)
 
 
 def test_a_parallel_block_is_told_from_another():

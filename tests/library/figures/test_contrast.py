@@ -38,7 +38,7 @@ def test_where_reviews_lie_further_apart_than_depth_goes_they_are_the_scale_and_
     figure = figure_of("contrast", table)
     wanted = difference("front", "original", np.arange(5) / 4) / (2 * OF_DEPTH) * 100
     np.testing.assert_allclose(line(figure.axes[1], "front").get_ydata(), wanted)
-    assert "in Beta (random), where reviews lie further apart" in texts(figure)
+    assert "in Beta (random), reviews lie further apart" in texts(figure)
     assert "further apart" not in texts(drawn("contrast"))
     still = figure_of("contrast", table.with_columns(depth_range=of_beta.then(float("nan")).otherwise("depth_range")))
     margins = [[patch.get_label() for patch in axes.patches].count("margin") for axes in still.axes[:2]]

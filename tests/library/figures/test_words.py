@@ -4,29 +4,7 @@ import polars as pl
 import pytest
 
 from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import counted, short_number
-
-
-@pytest.mark.parametrize(
-    ("value", "plain", "signed"),
-    [
-        (-0.01234, "−0.012", "−0.012"),
-        (0.6535, "0.653", "+0.653"),
-        (0.0996, "0.100", "+0.100"),
-        (1.449, "1.4", "+1.4"),
-        (12.3, "12", "+12"),
-        (99.7, "100", "+100"),
-        (1234.5, "1234", "+1234"),
-        (0.00999, "0.010", "+0.010"),
-        (2.14e-5, "2.1e−5", "+2.1e−5"),
-        (-3e7, "−3.0e7", "−3.0e7"),
-        (0.0, "0", "0"),
-        (-0.0, "0", "0"),
-    ],
-)
-def test_short_numbers(value, plain, signed):
-    assert short_number(value) == plain
-    assert short_number(value, signed=True) == signed
+from homogenization.figures.words import counted
 
 
 def test_counts_are_written_as_a_number_or_a_range():

@@ -51,12 +51,7 @@ def attention_profile(tables: Tables, shown: Shown) -> Figure:
     handles = [*handles_of(reviews.variants, styles), *reviews.left_out]
     if table["uniform"].is_finite().any():
         handles.append(handle("uniform attention", **REFERENCE))
-    note = (
-        f"Line: mean, band: its 95 % confidence interval over reviews; {reviews.counts}. Position 0: the first token, "
-        "which is left out here, 1: the last. A token receives the sum over all queries, averaged over heads; dashed: "
-        "what it would receive if each query spread its attention evenly over the tokens that it can see."
-    )
-    return panels.finish(shown.title, note, handles)
+    return panels.finish(shown.title, reviews.counts, handles)
 
 
 def _chosen_blocks(layers: pl.Series) -> list[int]:
@@ -107,12 +102,7 @@ def attention_heatmap(tables: Tables, shown: Shown) -> Figure:
         first = of_model[0].get_subplotspec().rowspan.start  # variants that continue below have the same scale
         _add_colour_bar(mesh, [axes for axes in of_model if axes.get_subplotspec().rowspan.start == first])
     panels.label("Position in the review", "Relative depth of the block")
-    note = (
-        "Colour: mean attention received by a token, divided by what it would receive under uniform attention "
-        f"(logarithmic, a scale for each model; white: the same; grey: no tokens); {reviews.counts}. Position 0: "
-        "the first token, which is left out here, 1: the last."
-    )
-    return panels.finish(shown.title, note, reviews.left_out)
+    return panels.finish(shown.title, reviews.counts, reviews.left_out)
 
 
 def _limit(excess: np.ndarray) -> float:

@@ -44,9 +44,9 @@ from homogenization.figures.style import (
     pattern_styles,
 )
 from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import counted, short_number
+from homogenization.figures.words import counted
 from homogenization.interventions.conditions import ALL_BLOCKS, BLOCK_NAMES
-from homogenization.names.numbers import typeset
+from homogenization.names.numbers import significant, typeset
 from homogenization.names.variants import ORIGINAL
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 
@@ -132,26 +132,17 @@ def _label_doses(panels: dict[tuple[str, str], Axes], doses_of: dict[tuple[str, 
             panels[key].set_xlabel("" if below and doses_of[key] == doses_of[below] else _DOSES[doses_of[key]])
 
 
-def _strengths(table: pl.DataFrame) -> str:
-    """`λ = 0.1, 0.5`: the strengths of steering; "" without any."""
-    strengths = table.filter(kind="steering")["strength"].drop_nulls().unique().sort().to_list()
-    return f"λ = {', '.join(f'{strength:g}' for strength in strengths)}" if strengths else ""
-
-
 def _note_on_doses(table: pl.DataFrame) -> str:
-    moved, doses = table.filter(pl.col("n_sink_moved") > 0), _strengths(table)
-    markers = f"; markers from left to right: {doses}, the share of attention that is moved" if doses else ""
+    """What differs from study to study: the doses, where all rows of panels have one range or view, and reviews."""
+    strengths = table["strength"].drop_nulls().unique().sort().to_list()
+    parts = [f"λ = {', '.join(f'{strength:g}' for strength in strengths)}"] * bool(strengths)
     ranges = table["blocks"].unique().to_list()
-    alone = f"Changed: {_range_label(ranges[0])}. " if len(ranges) == 1 and ranges != [ALL_BLOCKS] else ""
-    tokens = f"Tokens: {view_label(table['view'][0])}. " if len(ranges) > 1 else ""
-    note = (
-        "Line: mean change Δ over reviews from the run with untouched attention; band: its 95 % interval, not drawn "
-        "for controls. KL: from the untouched to the changed next-token distribution, mean over tokens, on the scale "
-        f"of its root{markers}. {tokens}{alone}n = {counted(table['n_reviews'])}. Scales differ between rows."
-    )
-    if len(moved):
-        note += f" Left out: {counted(moved['n_sink_moved'])} of a dose, in which another token took over the sink."
-    return note
+    parts += [_range_label(ranges[0])] * (len(ranges) == 1 and ranges != [ALL_BLOCKS])
+    parts += [view_label(table["view"][0])] * (len(ranges) > 1)
+    parts.append(f"n = {counted(table['n_reviews'])}")
+    if len(moved := table.filter(pl.col("n_sink_moved") > 0)):
+        parts.append(f"left out: {counted(moved['n_sink_moved'])} of a dose, in which another token took over the sink")
+    return "; ".join(parts)
 
 
 _KEYS = {
@@ -239,7 +230,7 @@ def _draw_damage(axes: Axes, doses: pl.DataFrame, lanes: list[str]) -> None:
         lane = lanes.index(row["lane"])
         axes.hlines(lane, 0, row["kl"], color=_colour(row), lw=STRONG)
         axes.plot(row["kl"], lane, "o", color=_colour(row), ms=4, label=row["lane"])
-        number = short_number(row["kl"] if row["kl"] > _ROUNDING else 0)
+        number = significant(row["kl"] if row["kl"] > _ROUNDING else 0, 2)
         axes.annotate(number, (row["kl"], lane), (6, 0), textcoords="offset points", va="center", fontsize=8)
     largest = doses["kl"].max()
     axes.set_xlim(0, max(1.7 * largest, 1e-6))  # room for the numbers
@@ -285,18 +276,9 @@ def _handles_of_conditions(doses: pl.DataFrame) -> list[Line2D]:
 
 
 def _note_on_conditions(doses: pl.DataFrame, effects: pl.DataFrame) -> str:
-    note = (
-        "Point: mean change Δ over reviews from the run with untouched attention; line: its 95 % interval. KL: from "
-        "the untouched to the changed next-token distribution, mean over tokens and reviews. "
-        f"n = {counted(doses['n_reviews'])}. Zero is in the middle of each panel; scales differ between rows."
-    )
-    if (doses["n_sink_moved"] > 0).any():
-        note += (
-            " Reviews in which another token took over the sink are left out of the points; where no point stands, it "
-            "moved in all of them."
-        )
+    note = f"n = {counted(doses['n_reviews'])}"
     if len(untested := effects.drop_nulls("reason")):
-        note += f" Not tested, and without a point: conditions with {counted(untested['n_reviews'])}."
+        note += f"; not tested, and without a point: conditions with {counted(untested['n_reviews'])}"
     return note
 
 
@@ -338,7 +320,7 @@ def harm(tables: Tables, shown: Shown) -> Figure:
     ]
     if (table["n_sink_moved"] > 0).any():
         handles.append(handle("another token took over the sink", **_RING, mec=GREY))
-    return panels.finish(shown.title, _note_on_harm(table), handles)
+    return panels.finish(shown.title, f"n = {counted(table['n_reviews'])}", handles)
 
 
 def _name_in_harm() -> pl.Expr:
@@ -399,17 +381,6 @@ def _reach(rows: pl.DataFrame, column: str) -> list[np.ndarray]:
     """How far the intervals of a column go below its values, and above."""
     below, above = rows[column] - rows[f"{column}_low"], rows[f"{column}_high"] - rows[column]
     return [below.clip(0).to_numpy(), above.clip(0).to_numpy()]
-
-
-def _note_on_harm(table: pl.DataFrame) -> str:
-    doses = _strengths(table)
-    return (
-        "Point: change by a condition from the run with untouched attention, mean over layers and reviews; lines: its "
-        "95 % intervals. A pattern's line leads from the untouched run (0, 0) over its "
-        f"strengths{f' ({doses})' if doses else ''}: the larger the marker, the stronger. Tinted: the side where "
-        f"tokens are more alike. n = {counted(table['n_reviews'])}. A ring "
-        "marks conditions in which another token took over the sink in some of them. Scales differ between panels."
-    )
 
 
 def _pattern_handles(styles: Mapping[str, LineStyle]) -> list[Artist]:

@@ -12,8 +12,9 @@ from homogenization.figures.grammar import MEAN, Panels, handle, mark_empty, mar
 from homogenization.figures.shown import Shown, Tables, count_in_words, named_in, names_of, required
 from homogenization.figures.style import ALIKE, DARK, FINE, GREY, QUARTERS, STRONG, ZERO
 from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import counted, short_number
+from homogenization.figures.words import counted
 from homogenization.metrics.registry import ALL_TOKENS, view_without_first
+from homogenization.names.numbers import signed, significant
 from homogenization.names.variants import ORIGINAL
 from homogenization.tables.over_reviews import summarise
 
@@ -73,13 +74,8 @@ def components(tables: Tables, shown: Shown) -> Figure:
         axes.set_xlabel(", ".join(filter(None, [f"Change of {metric.replace('_', ' ')}", look])))
         if axes.get_subplotspec().colspan.start:
             axes.tick_params(labelleft=False)
-    note = (
-        "Bar: change from a component's input to its output, for an addition from the stream before it to the stream "
-        "after; mean over the blocks of a quarter of the depth and over reviews. Diamond and number: mean over all "
-        "blocks; open: the same without the first token. Whiskers: 95 % confidence intervals over reviews. "
-        f"n = {counted(overall.filter(pl.col('mean').is_finite())['n_reviews'])}"
-        f"{f', {variants[0][1]}' if len(variants) == 1 else ''}. Horizontal scales differ between panels."
-    )
+    note = f"n = {counted(overall.filter(pl.col('mean').is_finite())['n_reviews'])}"
+    note += f", {variants[0][1]}" if len(variants) == 1 else ""
     handles = [Patch(color=QUARTERS[index], label=_QUARTERS[index]) for index in sorted(set(by_quarter["quarter"]))]
     handles.append(handle("mean of all blocks", lw=STRONG, marker="D", ms=4))
     handles.append(marker_handle("without the first token", "D", **_OPEN))
@@ -153,7 +149,7 @@ def _draw_panel(
             lane = top + _LANES - 1
             axes.hlines(lane, row["ci_low"], row["ci_high"], color=DARK, lw=STRONG)
             axes.plot(row["mean"], lane, "D", color=DARK, ms=4, label=f"{component}, all blocks")
-            _write(axes, top, short_number(row["mean"], signed=True), DARK)
+            _write(axes, top, signed(significant(row["mean"], 2)), DARK)
         for row in without_first.filter(pl.col("component") == component).iter_rows(named=True):
             lane = top + _LANES - 1
             axes.plot(row["mean"], lane, "D", **_OPEN, mec=DARK, label=f"{component}, without the first token")

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from homogenization.figures.grammar import (
-    DEPTH_NOTE,
     Panels,
     alike_handles,
     draw_final_norm,
@@ -147,24 +146,16 @@ def _other_handles(alpha: float) -> list[Artist]:
 
 
 def _note(table: pl.DataFrame, shown: Shown) -> str:
+    """Reviews, models in which the scale is another, and what is not tested."""
     labels = dict(shown.variants)
     spread = set(table.filter(~(pl.col("depth_range") >= pl.col("yardstick")).fill_null(False))["model"])
     instead = ", ".join(label for name, label in shown.models if name in spread)
-    counts = table.filter(pl.col("mean").is_finite())["n_reviews"]
-    note = (
-        f"Line: mean difference Δ in {shown.label} over reviews, each against itself; its look is that of the variant "
-        f"or, below, of the control that is subtracted. Band: {100 * (1 - shown.alpha):.3g} % interval; "
-        f"n = {counted(counts)}. p: sign-flip test, corrected over the layers of a line (max-T). "
-        f"{DEPTH_NOTE} One scale: 100 % is the range of the originals' median over the layers of the model"
-        f"{f'; in {instead}, where reviews lie further apart than that, their standard deviation' if instead else ''}."
-    )
-    if (table["point"] == FINAL_NORM).any():
-        note += " Right of the grey line: the state after the final norm, tested alone."
+    parts = [f"n = {counted(table.filter(pl.col('mean').is_finite())['n_reviews'])}"]
+    if instead:
+        parts.append(f"in {instead}, reviews lie further apart than depth goes: 100 % is their standard deviation")
     refused = table.filter(pl.col("reason").is_not_null()).select("variant", "minus", "reason").unique().sort(pl.all())
-    if len(refused):
-        listed = "; ".join(
-            f"{labels.get(variant, variant)} minus {labels.get(minus, minus)} ({reason})"
-            for variant, minus, reason in refused.rows()
-        )
-        note += f" Not tested: {listed}."
-    return note
+    parts += [
+        f"not tested: {labels.get(variant, variant)} minus {labels.get(minus, minus)} ({reason})"
+        for variant, minus, reason in refused.rows()
+    ]
+    return "; ".join(parts)

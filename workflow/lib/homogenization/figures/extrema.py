@@ -5,7 +5,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from homogenization.figures.grammar import (
-    DEPTH_NOTE,
     MEAN,
     Panels,
     draw_lines,
@@ -46,17 +45,13 @@ def extrema(tables: Tables, shown: Shown) -> Figure:
             _draw_curve(panels.axes[metric, model], of_model.filter(metric=metric), view, of_cell)
     panels.depth_axis()
     panels.label(DEPTH_LABEL, {metric: shown.metric_titles.get(metric, metric) for metric, _ in cells})
-    note = (
-        "Originals. Marker: an extremum of the mean curve; open where the interval of its prominence holds 0. "
-        f"n = {counted(curves['n_reviews'])}. {DEPTH_NOTE} Scales differ between panels."
-    )
     kinds = [style for kind, style in EXTREMA.items() if (extrema["kind"] == kind).any()]
     handles = [
         handle("mean over reviews", _CURVE),
         handle("without the first token", _WITHOUT_FIRST, lw=LIGHT),
         *(handle(style.label, style, ms=7) for style in kinds),
     ]
-    return panels.finish(shown.title, note, handles)
+    return panels.finish(shown.title, f"n = {counted(curves['n_reviews'])}", handles)
 
 
 def _cells(curves: pl.DataFrame, extrema: pl.DataFrame) -> list[tuple[str, str]]:

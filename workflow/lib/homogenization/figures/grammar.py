@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogFormatterSciNotation
@@ -42,13 +42,12 @@ from homogenization.figures.style import (
 Facet = tuple[str | tuple[str, ...], Sequence[tuple[Any, str]]]
 ONE: Facet = ("", [("", "")])
 
-DEPTH_NOTE = "Depth 0: after the embedding, 1: after the last block."
 MEAN = ("mean", "ci_low", "ci_high")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
 _FINAL_NORM_START, _FINAL_NORM_STEP = 1.05, 0.038
 _FIGURE_WIDTH = {1: 6.6, 2: 8.4, 3: 10.0, 4: 11.0, 5: 11.0, 6: 13.0}  # inches, by number of columns
 _COLUMN_WIDTH, _PAGE_WIDTH = 3.35, 6.75  # of a paper: for one panel, and for several
-_AROUND = 0.12  # inches around everything, and between title, legend, panels and note
+_AROUND = 0.12  # inches around everything
 
 
 class Panels:
@@ -304,43 +303,34 @@ def tint_alike(axes: Axes, homogenization: int, along_x: bool = False) -> None:
 def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist | str] = ()) -> Figure:
     """Put title and legend above the panels and the note below them, and fix the layout.
 
-    The figure grows by the measured heights of these three, so that nothing overlaps. In the style `paper`, title and
-    note do not stand in the picture: the figure's label keeps them for the file's metadata.
+    The figure grows by their lines. In the style `paper`, title and note do not stand in the picture; the figure's
+    label always keeps them for the file's metadata.
 
     Args:
         figure: figure as high as its panels alone.
         title: text in bold, wrapped to the width.
-        note: text on what is drawn and on the number of reviews, wrapped to the width.
+        note: number of reviews, and what is left out, wrapped to the width.
         handles: labelled entries of the legend, or words alone; without any there is no legend.
     """
-    if is_paper():
-        figure.set_label(f"{title}\n{note}")
-        title = note = ""
+    figure.set_label(f"{title}\n{note}")
     width, panels_height = figure.get_size_inches()
-    renderer = FigureCanvasAgg(figure).get_renderer()
-
-    def inches_high(artist: Artist) -> float:
-        return artist.get_window_extent(renderer).height / figure.dpi
-
-    left = _AROUND / width
-    heading = figure.text(left, 1, textwrap.fill(title, int(width * 9)), fontsize=12.5, weight="bold", va="top")
-    footnote = figure.text(left, 0, textwrap.fill(note, int(width * 13.5)), fontsize=9, color=NOTE, va="bottom")
-    legend = _legend(figure, handles, width) if handles else None
-
-    top = inches_high(heading) + 2 * _AROUND if title else _AROUND
-    legend_height = inches_high(legend) + _AROUND if legend else 0.0
-    bottom = inches_high(footnote) + 2 * _AROUND if note else _AROUND
+    left, top, bottom = _AROUND / width, _AROUND, _AROUND  # inches above and below the panels
+    words = []
+    if not is_paper():
+        heading, footnote = textwrap.fill(title, int(width * 9)), textwrap.fill(note, int(width * 13))
+        words.append(figure.text(left, 1, heading, fontsize=12.5, weight="bold", va="top"))
+        words.append(figure.text(left, 0, footnote, fontsize=9, color=NOTE, va="bottom"))
+        top += 0.25 * (heading.count("\n") + 1)
+        bottom += 0.18 * (footnote.count("\n") + 1)
+    legend, legend_height = _legend(figure, handles, width) if handles else (None, 0.0)
     height = top + legend_height + panels_height + bottom
     figure.set_size_inches(width, height)
-    heading.set_y(1 - _AROUND / height)
-    footnote.set_y(_AROUND / height)
-    for empty in [] if title else (heading, footnote):
-        empty.remove()
+    for text, place in zip(words, (1 - _AROUND / height, _AROUND / height), strict=False):
+        text.set_y(place)
     if legend:
         legend.set_bbox_to_anchor((left, 1 - top / height), transform=figure.transFigure)
-    figure.set_layout_engine(
-        "constrained", rect=(0, bottom / height, 1, panels_height / height), w_pad=0.08, h_pad=0.04, wspace=0.03
-    )
+    rect = (0, bottom / height, 1, panels_height / height)
+    figure.set_layout_engine("constrained", rect=rect, w_pad=0.08, h_pad=0.04, wspace=0.03)
     figure.draw_without_rendering()
     figure.set_layout_engine(None)  # both formats are drawn from one layout, and each is drawn once
     for axes in figure.axes:
@@ -349,20 +339,24 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist | str
     return figure
 
 
-def _legend(figure: Figure, handles: Sequence[Artist | str], width: float) -> Artist:
-    """A frameless legend with as many entries per line as fit into `width` inches."""
-    handles = [Line2D([], [], ls="", label=entry) if isinstance(entry, str) else entry for entry in handles]
-    for columns in range(len(handles), 0, -1):
-        # a legend fills column after column; this order makes it read line after line
-        in_lines = [handle for column in range(columns) for handle in handles[column::columns]]
-        labels = [textwrap.fill(str(handle.get_label()), int(width * 10)) for handle in in_lines]
-        look = {"frameon": False, "borderpad": 0, "borderaxespad": 0, "handlelength": 3.2, "columnspacing": 1.6}
-        legend = figure.legend(in_lines, labels, loc="upper left", ncols=columns, **look)
-        extent = legend.get_window_extent(figure.canvas.get_renderer())
-        if columns == 1 or extent.width / figure.dpi <= width - 2 * _AROUND:
-            break
-        legend.remove()
-    return legend
+def _legend(figure: Figure, handles: Sequence[Artist | str], width: float) -> tuple[Legend, float]:
+    """A frameless legend with as many entries per line as fit into `width` inches, and its height in inches."""
+    size = 0.8 if is_paper() else 1.0
+    entries = [Line2D([], [], ls="", label=entry) if isinstance(entry, str) else entry for entry in handles]
+    labels = [textwrap.fill(str(entry.get_label()), int(width * 9 / size)) for entry in entries]
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    columns = max(1, min(len(entries), int(width * 11 / size / (longest + 9))))
+    # a legend fills column after column; this order makes it read line after line
+    order = [place for column in range(columns) for place in range(column, len(entries), columns)]
+    look = {"frameon": False, "borderpad": 0, "borderaxespad": 0, "handlelength": 3.2, "columnspacing": 1.6}
+    in_lines = [entries[place] for place in order], [labels[place] for place in order]
+    legend = figure.legend(*in_lines, loc="upper left", ncols=columns, **look)
+    n_lines = [label.count("\n") + 1 for label in labels]
+    # one line is as high as the highest of its entries, of which the columns hold others
+    n_rows = -(-len(labels) // columns)
+    return legend, _AROUND + 0.22 * size * max(
+        sum(n_lines[place] for place in order[start : start + n_rows]) for start in range(0, len(order), n_rows)
+    )
 
 
 def mark_empty(axes: Axes, text: str = "no values", ticks: bool = True) -> None:

@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from homogenization.figures.grammar import (
-    DEPTH_NOTE,
     ESTIMATE,
     MEAN,
     Panels,
@@ -70,14 +69,9 @@ def metric(tables: Tables, shown: Shown) -> Figure:
     panels.fit(table, logarithmic=[view for view in views if spans_decades(table.filter(view=view))])
     panels.label(DEPTH_LABEL, shown.label)
     handles = handles_of(reviews.variants, styles, thin=behind)
-    note = (
-        f"Line: mean over reviews, band: its 95 % confidence interval; {reviews.counts}. {DEPTH_NOTE} Vertical scales "
-        f"differ between panels.{' Thin: the other variants, without their bands.' if behind else ''}"
-    )
     if not final_norm.is_empty():
         handles.append(marker_handle("after the final norm", **OPEN, ms=5))
-        note += " The state after the final norm is no part of the curve."
-    return panels.finish(shown.title, note, [*handles, *reviews.left_out])
+    return panels.finish(shown.title, reviews.counts, [*handles, *reviews.left_out])
 
 
 _NULL_OF_MAUVE = {"color": GREY, "alpha": 0.3, "lw": 0}
@@ -101,19 +95,13 @@ def mauve(tables: Tables, shown: Shown) -> Figure:
     for axes in panels.axes.values():
         axes.set_ylim(-0.02, 1.02)
     panels.label(DEPTH_LABEL, "MAUVE against the layer before")
-    handles, about_null = handles_of(shown.variants, styles), "The table holds no split-half null."
+    handles = handles_of(shown.variants, styles)
     if len(null):
         handles.append(Patch(**_NULL_OF_MAUVE, label="null: two halves of one layer"))
-        about_null = "Grey: two random halves of one layer's tokens, the range over variants too."
-    note = (
-        "Line: mean, band: lowest to highest over shards of reviews and seeds "
-        f"({counted(consecutive['n_values'], 'value')} a point). {about_null} "
-        "The value at a depth compares that layer's tokens with those of the layer before; 1: the same distribution. "
-        "All tokens of a variant count, whether or not their review is accepted."
-    )
+    note = f"{counted(consecutive['n_values'], 'value')} a point"
     missing = [label for name, label in shown.variants if name in shown.mauve_variants and name not in styles]
     if missing:
-        note += f" Too few tokens: {', '.join(missing)}."
+        note += f"; too few tokens: {', '.join(missing)}"
     return panels.finish(shown.title, note, handles)
 
 
@@ -159,11 +147,7 @@ def first_token(tables: Tables, shown: Shown) -> Figure:
     panels.depth_axis()
     panels.fit(drawn, logarithmic=["norm"] * spans_decades(drawn.filter(row="norm")))
     panels.label(DEPTH_LABEL, {row: label for row, (_, label, _) in _OF_FIRST_TOKEN.items()})
-    note = (
-        f"Line: mean over reviews, band: its 95 % confidence interval; {dict(shown.variants)[ORIGINAL]}, "
-        f"n = {counted(table['n_reviews'])}. {DEPTH_NOTE} Vertical scales differ between panels."
-    )
-    return panels.finish(shown.title, note)
+    return panels.finish(shown.title, f"{dict(shown.variants)[ORIGINAL]}, n = {counted(table['n_reviews'])}")
 
 
 def _uniform_share(table: pl.DataFrame) -> pl.DataFrame:
@@ -196,13 +180,9 @@ def probes(tables: Tables, shown: Shown) -> Figure:
     panels.depth_axis()
     panels.fit(table, "estimate")
     panels.label(DEPTH_LABEL, _QUANTITIES)
-    note = (
-        "Line: mean over reviews of a logistic regression of pooled states, trained on the originals of other reviews; "
-        f"band: the 95 % interval of the original. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
-    )
     original = dict(shown.variants).get(ORIGINAL, ORIGINAL)
     handles = [*handles_of(shown.variants, styles), handle(f"{original}, labels permuted", _NULL)]
-    return panels.finish(shown.title, note, handles)
+    return panels.finish(shown.title, f"n = {counted(table['n_reviews'])}", handles)
 
 
 _STEPS, _HELD_OUT = LineStyle(GREY), LineStyle(BLUE, "-", "o")

@@ -60,15 +60,8 @@ def similarity(tables: Tables, shown: Shown) -> Figure:
         axes.set_xlim(edges[0], edges[-1])
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
     panels.label("BERTScore F1, not rescaled", {name: "Reviews" if name in styles else "Pairs" for name, _ in rows})
-    note = (
-        "Each rewritten review is compared with its original. A comparison of two variants has the reviews that are "
-        "accepted in both; every original is accepted."
-    )
     missing = [label for name, label in shown.rewritten if name not in dict(rows)]
-    if missing:
-        note += f" No review was rewritten: {', '.join(missing)}."
-    if RANDOM_PAIRS not in dict(rows):
-        note += " The table holds no random pairs."
+    note = f"No review was rewritten: {', '.join(missing)}." if missing else ""
     threshold = handle(f"threshold of acceptance, F1 = {shown.threshold:g}", ls="--", lw=STRONG)
     return panels.finish(shown.title, note, [threshold])
 
@@ -103,13 +96,8 @@ def placement(tables: Tables, shown: Shown) -> Figure:
         axes.grid(axis="x", visible=False)
     panels.label("Position in the sentence", "Key phrases (%)")
     counts = table.group_by("variant").agg(pl.len(), pl.col("review_id").n_unique(), pl.col("position").null_count())
-    note = (
-        f"{counted(counts['len'], 'key phrase')} in {counted(counts['review_id'])} for each variant; a phrase that is "
-        f"its whole sentence has no position and is left out ({counted(counts['position'], 'phrase')}). Grey: "
-        "where the same phrases stand in the original review; variants with other phrases have other ones. Position: "
-        "words before the phrase as a fraction of the sentence's other words; the bars at start and end are exactly "
-        "0 and 1. Of several phrases moved to the same end of a sentence, only one can be outermost."
-    )
+    note = f"{counted(counts['len'], 'key phrase')} in {counted(counts['review_id'])} for each variant; "
+    note += f"{counted(counts['position'], 'phrase')} without a position, which are whole sentences"
     looks = {"the same phrases in the original review": EMPTY, "in the variant (in its colour)": DARK}
     return panels.finish(shown.title, note, [Patch(color=colour, label=label) for label, colour in looks.items()])
 
@@ -160,13 +148,7 @@ def balance(tables: Tables, shown: Shown) -> Figure:
     roles = dict(table.select("control", "role").iter_rows())
     labels = {name: f"{label} ({roles[name]} control)" if roles.get(name) else label for name, label in shown.variants}
     handles = handles_of(list(labels.items()), variant_styles(shown.variants, roles), ls="", ms=6)
-    note = (
-        "Standardised: the mean of a variant minus that of its control, over the pooled standard deviation between "
-        f"reviews, on the reviews that are accepted in both (n = {counted(table['n_reviews'])}). Filled: out of "
-        f"balance, beyond ±{shown.max_imbalance:g} (dashed). Within these bounds the axis is linear, "
-        "outside logarithmic; ∞: the means differ and no review departs from them."
-    )
-    return panels.finish(shown.title, note, handles)
+    return panels.finish(shown.title, f"n = {counted(table['n_reviews'])}; ±{shown.max_imbalance:g} dashed", handles)
 
 
 def _covariates(table: pl.DataFrame, models: Named) -> Covariates:
