@@ -79,7 +79,7 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
             "contrasts": contrasts,
             "comparisons": comparisons,
             "depth": depth,
-            "summary": summary.tabulate(metrics)[0],
+            "summary": summary.tabulate(metrics),
             "acceptance": acceptance_table(similarity, sorted(study.rewritten), 0.5, N_TEXTS),
             "long_texts": pl.DataFrame(schema=LONG_TEXTS_SCHEMA),
         },

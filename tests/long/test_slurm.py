@@ -115,7 +115,7 @@ def asks_for_a_gpu(job: dict[str, str]) -> bool:
 def test_the_embedded_experiment_runs_to_its_end(run):
     assert run.returncode == 0, run.output
     assert (run.folder / "results/report.html").is_file()
-    assert (run.folder / "results/tables/summary.csv").is_file()
+    assert (run.folder / "results/tables/summary.parquet").is_file()
     assert {job["JobState"] for job in run.jobs if job not in run.of_extraction(*STARVED)} == {"COMPLETED"}
     done_in_slurm = {job for _, job, _ in run.headers().values()}
     assert "none" not in done_in_slurm

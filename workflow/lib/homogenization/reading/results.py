@@ -71,7 +71,7 @@ class Results:
         return pl.DataFrame(rows, schema=dict.fromkeys(("table", "file"), pl.String), orient="row")
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table of the study, such as `contrasts`; of two files with one stem, the CSV file by its whole name.
+        """A table of the study, such as `contrasts`.
 
         Raises:
             HomogenizationError: the study has no such table, or its file is damaged.
@@ -265,10 +265,8 @@ class Results:
     @cached_property
     def _files(self) -> dict[str, Path]:
         """The files of tables by their names for `table()`."""
-        named: dict[str, Path] = {}
-        for path in (file for suffix in ("parquet", "csv") for file in sorted(self.folder.glob(f"tables/*.{suffix}"))):
-            named[path.name if path.stem in named else path.stem] = path
-        return named
+        found = sorted(self.folder.glob("tables/*"))
+        return {path.stem: path for path in found if path.suffix in (".parquet", ".csv")}
 
 
 def open_results(folder: str | Path = "results") -> Results:

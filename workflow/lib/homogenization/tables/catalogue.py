@@ -55,8 +55,7 @@ class Tables:
     Attributes:
         module: module of the library whose function `tabulate` makes the tables.
         files: their files, in the order in which `tabulate` returns them; (): a Parquet file of the module's name.
-        reads: tables that it reads, by name without suffix; of two files of a name, the first. Of a table that the
-            study does not make, it gets no path.
+        reads: tables that it reads, by name without suffix. Of a table that the study does not make, it gets no path.
         inputs: other files of a study that it reads, by name.
         params: parameters of `tabulate` for a study.
         memory_mb: memory of an attempt for a study; None: that of the profile.
@@ -112,8 +111,8 @@ class Tables:
 
 
 def files_of(names: Iterable[str], made: Sequence[Tables]) -> dict[str, str | Sequence[str]]:
-    """The files of tables, by name without suffix: the first of two of a name, none of a table that is not `made`."""
-    paths = {file.stem: file.path for tables in reversed(made) for file in reversed(tables.files)}
+    """The files of tables, by name without suffix; none of a table that is not `made`."""
+    paths = {file.stem: file.path for tables in made for file in tables.files}
     return {name: paths.get(name, []) for name in names}
 
 
@@ -217,7 +216,6 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.summary",
-        files=(File("summary.parquet"), File("summary.csv")),
         reads=("metrics",),
         memory_mb=_by_readings(2000),
     ),

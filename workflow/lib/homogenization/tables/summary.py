@@ -6,8 +6,7 @@ from homogenization.names.columns import columns
 from homogenization.tables.over_reviews import summarise
 
 _GROUP = ("model", "variant", "point", "layer", "depth", "view", "metric")
-#: The mean of `metrics.parquet` over reviews; `summary.csv` holds the same. Intervals are at 95 %, as those of
-#: [contrasts](statistics.md#contrasts).
+#: The mean of `metrics.parquet` over reviews. Intervals are at 95 %, as those of [contrasts](statistics.md#contrasts).
 SUMMARY_SCHEMA = {
     **columns(*_GROUP),
     "n_reviews": pl.Int64,  #: reviews whose value is not NaN
@@ -16,10 +15,9 @@ SUMMARY_SCHEMA = {
     "median": pl.Float64,  #: over these reviews
     **columns("ci_low", "ci_high"),
 }
-SCHEMAS = SUMMARY_SCHEMA, SUMMARY_SCHEMA
+SCHEMAS = (SUMMARY_SCHEMA,)
 
 
-def tabulate(metrics: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Mean, spread and 95 % interval over reviews of every metric, sorted by its keys; for a Parquet file and a CSV."""
-    summary = summarise(metrics, _GROUP, "value").sort(_GROUP)
-    return summary, summary
+def tabulate(metrics: pl.DataFrame) -> pl.DataFrame:
+    """Mean, spread and 95 % interval over reviews of every metric, sorted by its keys."""
+    return summarise(metrics, _GROUP, "value").sort(_GROUP)
