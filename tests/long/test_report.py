@@ -1,25 +1,19 @@
-"""The report opened in a real browser: every figure is there, and nothing outside the file is asked for."""
+"""The report and its pages: every figure is there, labels stand as written, and nothing outside is asked for."""
 
+import json
 import re
 import time
-from contextlib import suppress
 
 import polars as pl
 import pytest
-from selenium.common.exceptions import ElementClickInterceptedException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from browser import chromium, kinds_of_requests, severe
 
-ICONS = "//img | //iframe | //a[*[local-name()='svg'] and normalize-space()='']"
-# text of the first page that ends outside of the window
-TOO_WIDE = (
-    "return [...document.querySelectorAll('.prose :is(h1, p, td, th)')]"
-    ".filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent)"
-)
 SHADES = "return [...document.querySelectorAll('#left-text .token')].map(t => t.style.background)"
+LINES = "return [...document.querySelectorAll('#charts .mark-line path')].map(path => path.getAttribute('d'))"
 
 
 @pytest.fixture
@@ -28,157 +22,53 @@ def browser(tmp_path):
         yield running
 
 
-def displayed(browser, xpath: str):
-    return [element for element in browser.find_elements(By.XPATH, xpath) if element.is_displayed()]
-
-
-def click(browser, xpath: str, index: int = 0) -> None:
-    """Click what is displayed at `xpath`, as soon as it is there and rests: a page that loads moves its entries."""
-    before = None
-    for _ in range(100):
-        found = displayed(browser, xpath)
-        place = found[index].rect if len(found) > index else None
-        if place is not None and place == before:
-            with suppress(ElementClickInterceptedException):
-                return found[index].click()
-        before = place
-        time.sleep(0.05)
-    raise AssertionError(f"nothing to click at {xpath}")
-
-
-def open_entry(browser, category: str, index: int) -> None:
-    """Open an entry of a category of the menu, whose first click is lost if the page does not listen yet."""
-    for _ in range(6):
-        click(browser, f"//a[normalize-space()='{category}']")
-        with suppress(AssertionError):
-            return click(browser, "//a[@iconname='eye']", index)
-    raise AssertionError(f"{category}: no entry {index}")
-
-
-def shown_figure(browser) -> str | None:
-    """The source of the figure that the report shows now, once the browser has drawn it; None for a table."""
-    source = browser.execute_script("return app.state.content === 'img' ? app.state.contentPath : null")
-    drawn = (
-        "return [...document.images].some(i => i.src === arguments[0] && i.offsetWidth > 300 "
-        "&& i.complete && i.naturalWidth > 0)"
-    )
-    if source is not None:
-        WebDriverWait(browser, 60, 0.05).until(lambda _: browser.execute_script(drawn, source))
-    return source
-
-
-def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, browser):
+def test_every_figure_and_page_is_in_the_report_and_no_request_leaves_the_file(finished_run, browser):
     report = finished_run / "results/report.html"
     figures = {str(path.relative_to(finished_run)) for path in (finished_run / "results/figures").rglob("*.svg")}
+    # of the figures of metrics and contrasts, the report lists those of a first look, which this study has not
+    kinds = ("results/figures/metrics/", "results/figures/contrasts/")
+    pages = {f"results/report/{page}.html" for page in ("first_page", "curves", "texts/tiny")}
     browser.get(report.as_uri())
     results = browser.execute_script("return results")
-    categories = browser.execute_script("return categories")
-    in_menu = {path for path in results if path.endswith(".svg")}
-    # of the figures of metrics and contrasts, the report lists those of a first look, which this study has not
-    assert in_menu == {
-        path for path in figures if not path.startswith(("results/figures/metrics/", "results/figures/contrasts/"))
+    assert {path for path in results if not path.endswith(".csv")} == pages | {
+        path for path in figures if not path.startswith(kinds)
     }
-    figures = in_menu
-    for category, groups in categories.items():
-        keys = {tuple(results[path]["labels"]) for paths in groups.values() for path in paths}
-        assert len(keys) == 1, f"{category}: a table of entries with holes"
-    assert set(categories) == {
-        "Causes",
-        "Consequences",
-        "Claims",
-        "Contrasts",
-        "Curves",
-        "Metrics",
-        "Position and attention",
-        "Data",
-        "Texts",
-    }
-    # the first page says what holds: the grid, and below it words
-    opening = browser.find_element(By.TAG_NAME, "body").text
-    assert "Front: more alike than the original?" in opening
-    assert "No control." in opening
-    for words in (
-        "Whether front makes tokens",
-        "Causes, what changed attention",
-        "Consequences, whether",
-        "A probe of pooled states",
-    ):
-        assert words in opening
-    heading = browser.find_element(By.XPATH, "//h1[.='What this study found']")
-    assert 0 <= heading.rect["y"] < 100, "the top of a high page can't be scrolled to"
-    grid = browser.find_element(By.CSS_SELECTOR, "#first-page table")
-    assert grid.rect["x"] + grid.rect["width"] <= 1366
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 1366
-    graph = browser.find_element(By.ID, "rulegraph")
-    assert graph.rect["y"] > heading.rect["y"] + browser.find_element(By.ID, "first-page").rect["height"]
-    # one click away: the claims, as a page in the page
-    click(browser, "//a[starts-with(., 'every claim with its numbers')]")
-    browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
-    for _ in range(100):
-        if displayed(browser, "//table[@id='claims']//summary"):
-            break
-        time.sleep(0.05)
-    assert displayed(browser, "//table[@id='claims']//summary")
-    browser.switch_to.default_content()
-    for path in figures:
-        assert "<p>" in results[path]["caption"], f"{path} has no caption"
-        assert "{{" not in results[path]["caption"]
-        assert results[path]["labels"], path
-
-    shown = set()
-    for category, groups in categories.items():
-        for index in range(sum(map(len, groups.values()))):
-            browser.get(report.as_uri())
-            open_entry(browser, category, index)
-            shown.add(shown_figure(browser))
-            assert_nothing_is_cut(browser, 0.35 * 1366)
-            assert all(element.accessible_name for element in displayed(browser, ICONS))
-    assert shown - {None} == {results[path]["data_uri"] for path in figures}
-
-    requested = kinds_of_requests(browser)
-    assert requested
-    assert requested <= {"file", "data", "blob"}
+    for path, shown in results.items():
+        assert "<p>" in shown["caption"], f"{path} has no caption"
+        assert "{{" not in shown["caption"]
+        assert shown["labels"], path
+    assert kinds_of_requests(browser) <= {"file", "data", "blob"}
     assert severe(browser) == []
-    assert report.stat().st_size < 10e6
 
 
-def assert_nothing_is_cut(browser, menu_width: float) -> None:
-    """What is shown begins inside its place, and the menu and its titles leave it room."""
-    menu = browser.find_element(By.TAG_NAME, "nav")
-    assert menu.rect["width"] <= menu_width
-    assert browser.execute_script("return arguments[0].scrollWidth - arguments[0].clientWidth", menu) <= 1
-    for shown in browser.find_elements(By.CSS_SELECTOR, ".items-center.h-screen.overflow-auto > *"):
-        place = shown.find_element(By.XPATH, "..")
-        assert shown.rect["y"] >= place.rect["y"]
-        assert shown.rect["x"] >= place.rect["x"]
+def test_a_reader_chooses_curves(finished_run, browser):
+    browser.get((finished_run / "results/report/curves.html").as_uri())
+    opened = drawn(browser)
+    Select(browser.find_element(By.CSS_SELECTOR, "select[name=metric]")).select_by_index(1)
+    assert drawn(browser, opened) != opened
+    assert kinds_of_requests(browser) <= {"file", "data", "blob"}
+    assert severe(browser) == []
 
 
-def test_on_a_phone_nothing_is_cut(finished_run, tmp_path):
-    report = finished_run / "results/report.html"
-    with chromium(tmp_path / "profile", 390, 844) as browser:
-        browser.get(report.as_uri())
-        categories = browser.execute_script("return categories")
-        browser.find_element(By.XPATH, "//h1[.='What this study found']")
-        assert browser.execute_script(TOO_WIDE) == []
-        # a cell names its model itself
-        shown = "return getComputedStyle(document.querySelector('#first-page td'), '::before').content"
-        name = browser.find_element(By.CSS_SELECTOR, "#first-page thead th + th").get_attribute("textContent")
-        assert browser.execute_script(shown) == f'"{name}"'
-        for category, groups in categories.items():
-            for index in range(sum(map(len, groups.values()))):
-                browser.get(report.as_uri())
-                open_entry(browser, category, index)
-                assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
-                assert_nothing_is_cut(browser, 390)
+def drawn(browser, before=()):
+    """The lines of all panels, as soon as there are others than `before`."""
+    for _ in range(200):
+        if (lines := browser.execute_script(LINES)) and lines != before:
+            return lines
+        time.sleep(0.05)
+    raise AssertionError("no lines")
 
 
-def test_on_paper_the_first_page_is_whole_and_without_the_menu(finished_run, browser):
-    browser.get((finished_run / "results/report.html").as_uri())
-    browser.find_element(By.XPATH, "//h1[.='What this study found']")
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert not browser.find_element(By.TAG_NAME, "nav").is_displayed()
-    hidden = "const e = document.querySelector('.prose').closest('.h-screen'); return e.scrollHeight - e.clientHeight"
-    assert browser.execute_script(hidden) == 0
+def test_a_label_stands_as_it_is_written_and_a_report_that_fails_leaves_the_last(finished):
+    finished.config["figures"] = {"labels": {"tiny": "Tiny 🎬 {base} {model}"}}
+    finished.make("results/report.html")
+    report = finished.folder / "results/report.html"
+    menu = json.loads('"' + re.search(r'"labels": {"model": "(Tiny[^"]*)"', report.read_text("utf-8"))[1] + '"')
+    assert menu.replace("\N{ZERO WIDTH SPACE}", "") == "Tiny 🎬 {base} {model}"
+    last = report.read_bytes()
+    finished.edit("workflow/report/workflow.rst", "**The study.**", "{{ nothing.at.all }}")
+    finished.fails("--forcerun", "make_report", "results/report.html")
+    assert report.read_bytes() == last
 
 
 def test_a_text_is_coloured_by_the_slider_from_the_keyboard_and_nothing_is_asked_for(finished_run, browser):

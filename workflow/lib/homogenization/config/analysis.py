@@ -173,7 +173,7 @@ metadata of SVG and PDF."""
     metrics: names_of(METRIC_NAMES) | None = None
     """Metrics that are drawn against depth and, where they are contrasted, as differences; null: those that `metrics` \
 or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, `max_explainable_variance` and \
-`cosine_anisotropy`. The page of curves in the report has all."""
+`cosine_anisotropy`."""
     views: names_of(VIEWS, 1) = Field(["raw", "raw_without_first"])
     """Views that are drawn: a row for each in the figure of a metric, a file for each of differences."""
     titles: dict[str, str] = Field({})

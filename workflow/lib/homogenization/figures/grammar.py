@@ -345,7 +345,7 @@ def _legend(figure: Figure, handles: Sequence[Artist | str], width: float) -> tu
     entries = [Line2D([], [], ls="", label=entry) if isinstance(entry, str) else entry for entry in handles]
     labels = [textwrap.fill(str(entry.get_label()), int(width * 9 / size)) for entry in entries]
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    columns = max(1, min(len(entries), int(width * 11 / size / (longest + 9))))
+    columns = max(1, min(len(entries), int(width * 12.5 / size / (longest + 9))))
     # a legend fills column after column; this order makes it read line after line
     order = [place for column in range(columns) for place in range(column, len(entries), columns)]
     look = {"frameon": False, "borderpad": 0, "borderaxespad": 0, "handlelength": 3.2, "columnspacing": 1.6}

@@ -128,12 +128,13 @@ def _encoded(variants: Named) -> dict[str, Any]:
 
 def _curves(look: Mapping[str, Any], **points: Any) -> list[alt.Chart]:
     """Band, line and points of the mean."""
-    y, band = alt.Y("mean:Q", title=None, scale=alt.Scale(zero=False)), dict(look)
-    del band["strokeDash"], band["tooltip"]
+    y = alt.Y("mean:Q", title=None, scale=alt.Scale(zero=False))
+    band = {channel: look[channel] for channel in ("x", "color")}
+    solid = {channel: encoded for channel, encoded in look.items() if channel != "strokeDash"}
     return [
         alt.Chart().mark_area(opacity=0.18).encode(**band, y=alt.Y("ci_low:Q", title=None), y2="ci_high:Q"),
         alt.Chart().mark_line(strokeWidth=FULL).encode(**look, y=y),
-        alt.Chart().mark_point(filled=False, opacity=1, size=25).encode(**look, y=y, **points),
+        alt.Chart().mark_point(filled=False, opacity=1, size=25).encode(**solid, y=y, **points),
     ]
 
 
