@@ -49,9 +49,9 @@ for made in TABLES:
 rule sensitivity:
     """What the metrics answer to, on made-up matrices: snakemake --cores 1 sensitivity."""
     output:
-        "<results>/tables/sensitivity.csv",
+        "<results>/sensitivity.csv",
     log:
-        "<logs>/tables/sensitivity.log",
+        "<logs>/sensitivity.log",
     conda:
         "../../envs/homogenization.yaml"
     params:
