@@ -9,7 +9,7 @@ from accelerate import dispatch_model
 from transformers import AutoModel
 
 from extracted import EMBEDDED, read, run, tiny
-from homogenization.models.devices import choose_device, is_of_device, placement, ran_out_of_memory
+from homogenization.models.devices import placement
 from homogenization.models.loading import load_network
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import transformer_of
@@ -77,74 +77,3 @@ def test_gpus_beyond_those_of_the_job_are_left_alone(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setattr("homogenization.models.devices.get_max_memory", lambda: {0: 10, 1: 11, 2: 12, 3: 13, "cpu": 99})
     assert placement("cuda", 2) == {"device_map": "auto", "max_memory": {0: 10, 1: 11, "cpu": 99}}
-
-
-@pytest.fixture
-def gpu(monkeypatch, tmp_path):
-    """A machine with a GPU whose driver has the version 535, and a build of torch that does not see it."""
-    (tmp_path / "nvidia0").touch()
-    driver = tmp_path / "version"
-    driver.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n")
-    monkeypatch.setattr("homogenization.models.devices._DEVICE_NODES", tmp_path)
-    monkeypatch.setattr("homogenization.models.devices._DRIVER", driver)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return driver
-
-
-@pytest.mark.parametrize(
-    ("cuda", "reason"),
-    [
-        (None, "is built without CUDA; the driver is 535.104.05"),
-        ("13.0", "is built for CUDA 13.0, which needs a driver of at least 580; the driver is 535.104.05"),
-        ("12.6", r"CUDA 12.6 of torch \S+ does not start on it"),
-    ],
-)
-@pytest.mark.parametrize("device", ["auto", "cuda"])
-def test_the_cpu_does_not_take_the_place_of_a_gpu_in_silence(gpu, monkeypatch, device, cuda, reason):
-    monkeypatch.setattr(torch.version, "cuda", cuda)
-    with pytest.raises(HomogenizationError, match=f"device: '{device}' finds a GPU that can't be used: .*{reason}"):
-        choose_device(device)
-    assert choose_device("cpu").type == "cpu"
-
-
-def test_a_gpu_whose_driver_tells_no_version_is_one_too(gpu, monkeypatch):
-    monkeypatch.setattr(torch.version, "cuda", "13.0")
-    gpu.unlink()
-    with pytest.raises(HomogenizationError, match=r"does not start on it .*; the driver is unknown"):
-        choose_device("auto")
-
-
-@pytest.mark.parametrize("hidden", ["", "-1"])
-def test_a_gpu_that_is_hidden_is_none(gpu, monkeypatch, caplog, hidden):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-    with caplog.at_level("INFO"):
-        assert choose_device("auto").type == "cpu"
-    assert "device: auto is cpu here" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("error", "memory", "device"),
-    [
-        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), True, True),
-        (
-            torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors might be reported later", 2),
-            True,
-            True,
-        ),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True, True),
-        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), True, True),
-        (
-            RuntimeError("cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`"),
-            True,
-            True,
-        ),
-        (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), True, False),
-        (torch.AcceleratorError("CUDA error: an illegal memory access was encountered", 700), False, True),
-        (RuntimeError("The size of tensor a (3) must match the size of tensor b (4)"), False, False),
-        (ValueError("out of memory"), False, False),
-    ],
-)
-def test_errors_are_called_what_they_are(error, memory, device):
-    assert ran_out_of_memory(error) == memory
-    assert is_of_device(error) == device

@@ -13,7 +13,6 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.folders import checked_folder, fields_of
 from homogenization.run.errors import HomogenizationError, first_line
@@ -105,14 +104,12 @@ def load_network(
             output_loading_info=True,
             **options,
         )
+    except torch.OutOfMemoryError as error:
+        raise HomogenizationError(
+            f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the model more GPUs (gpu), "
+            "or run it in bfloat16 (dtype)."
+        ) from error
     except Exception as error:  # each architecture refuses fields of its configuration in its own way
-        if ran_out_of_memory(error):
-            raise HomogenizationError(
-                f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the "
-                "model more GPUs (the resource gpu), or run it in bfloat16 (dtype)."
-            ) from error
-        if is_of_device(error):
-            raise
         raise HomogenizationError(f"{folder}: the weights can't be loaded ({first_line(error)}).") from error
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith(not_needed))
     if missing:
