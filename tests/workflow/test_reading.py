@@ -33,6 +33,7 @@ def test_a_meaning_is_the_comment_of_the_column_without_the_addresses_of_links(r
     meanings = dict(results.describe("metrics").select("column", "meaning").rows())
     assert meanings["value"] == "NaN where the metric is undefined"
     assert meanings["metric"] == "name, see metrics"
+    assert meanings["layer"].startswith("0 after the embedding")
 
 
 def test_the_original_stands_beside_each_text(results):

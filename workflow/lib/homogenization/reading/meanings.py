@@ -10,7 +10,6 @@ from typing import Any
 from homogenization.tables.catalogue import TABLES
 
 _LIBRARY = Path(__file__).parents[1]
-_SHARED = ("COLUMNS", "CONDITION_COLUMNS")
 
 
 def schema_of(name: str) -> tuple[str, dict[str, Any]] | None:
@@ -28,7 +27,9 @@ def schema_of(name: str) -> tuple[str, dict[str, Any]] | None:
 @cache
 def meanings(schema: str) -> dict[str, str]:
     """Column -> meaning, of a schema by its name in the library, and of the columns that many tables share."""
-    shared = {column: meaning for name in _SHARED for column, meaning in _comments(name)}
+    shared = dict(_comments("COLUMNS"))
+    if any("condition_columns(" in line for line in _lines(schema)):
+        shared |= dict(_comments("CONDITION_COLUMNS"))
     return shared | dict(_comments(schema))
 
 
