@@ -128,6 +128,7 @@ sentence; for variants with a `position`."""
     """Least and largest number of words, over the review's."""
     min_f1: float | None = Field(None, ge=0, le=1)
     """Least BERTScore F1 against the review (`similarity`'s encoder); null: none."""
+
     _length_ratio = field_validator("length_ratio")(
         refused(lambda bounds: not 0 <= bounds[0] < bounds[1], "{} is no range; write [least, largest], from 0 on")
     )
@@ -155,10 +156,7 @@ class RuleVariant(Variant):
         """The role of `other` among the controls of this variant, one of `CONTROL_ROLES`; None if it is no control."""
         if not isinstance(other, RuleVariant) or self.position not in SIDES or self.phrases != "key":
             return None
-        roles = {
-            ("inward", "key", self.position): "edge",
-            (self.position, "other", None): "key",
-        }
+        roles = {("inward", "key", self.position): "edge", (self.position, "other", None): "key"}
         return roles.get((other.position, other.phrases, other.like))
 
     _position = field_validator("position")(lambda position: position and one_of(RULE_POSITIONS)([position])[0])
