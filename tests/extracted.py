@@ -41,7 +41,7 @@ def trained_tokenizer():
     return train_tokenizer(EMBEDDED, 300)
 
 
-def tiny(config, max_tokens=64, dtype=torch.float32, weights=None):
+def tiny(config, max_tokens=512, dtype=torch.float32, weights=None):
     """A language model around a tiny random network."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
     made = network(config, dtype)

@@ -17,9 +17,7 @@ LENGTHS = [6, 1, 14]
 def tokens_of(lengths):
     n = sum(lengths)
     spans = np.stack([np.arange(n), np.arange(n) + 1], axis=1).astype(np.int32)
-    return Tokens(
-        np.arange(n, dtype=np.int64) % 7, spans, np.cumsum([0, *lengths]).astype(np.int64), np.array(lengths) + 1
-    )
+    return Tokens(np.arange(n, dtype=np.int64) % 7, spans, np.cumsum([0, *lengths]).astype(np.int64))
 
 
 def contents_of(lengths, n_layers, width, dtype="float32", received=False, final_norm=False, windows=None):

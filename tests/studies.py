@@ -23,7 +23,7 @@ from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables import summary
 from homogenization.tables.comparisons import comparisons_table
-from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
+from homogenization.tables.extraction import EXTRACTION_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA, acceptance_table
 
@@ -81,7 +81,7 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
             "depth": depth,
             "summary": summary.tabulate(metrics),
             "acceptance": acceptance_table(similarity, sorted(study.rewritten), 0.5, N_TEXTS),
-            "long_texts": pl.DataFrame(schema=LONG_TEXTS_SCHEMA),
+            "extraction": pl.DataFrame(schema=EXTRACTION_SCHEMA),
         },
     )
 

@@ -22,19 +22,16 @@ def test_a_configuration_without_its_option_is_no_target(project):
     assert "mine.yaml is a configuration and no target: snakemake --configfile mine.yaml" in done.stdout
 
 
-def test_reviews_longer_than_the_context_are_cut_and_counted(finished):
-    finished.config["models"]["tiny"]["max_tokens"] = 50
-    printed = finished.make("results/tables/long_texts.csv", "plan")
-    read = pl.read_csv(finished.folder / "results/tables/long_texts.csv")
-    assert read["variant"].to_list() == ["front", "original"]
-    assert (read["n_cut"] + read["n_left_out"]).to_list() == [12, 12]
-    assert (read["n_tokens"] <= 50 * read["n_reviews"]).all()
-    announced = f"models.tiny: of 24 texts of all variants, {read['n_cut'].sum()} are cut at a sentence end"
+def test_reviews_longer_than_the_context_are_left_out_and_counted(finished):
+    finished.config["models"]["tiny"]["max_tokens"] = 100
+    printed = finished.make("results/tables/extraction.parquet", "plan")
+    read = pl.read_parquet(finished.folder / "results/tables/extraction.parquet")
+    assert 0 < read["n_left_out"].sum() < 24
+    announced = f"models.tiny: of 24 texts of all variants, {read['n_left_out'].sum()} are left out"
     assert f"warning: {announced}" in printed
     assert announced in (finished.folder / "results/logs/tables/tabulate_extraction.log").read_text()
     planned = pl.read_csv(finished.folder / "results/plan/plan.csv").row(0, named=True)
-    assert (planned["reviews_cut"], planned["reviews_left_out"]) == (read["n_cut"].sum(), read["n_left_out"].sum())
-    assert planned["tokens"] == read["n_tokens"].sum()
+    assert (planned["reviews_left_out"], planned["tokens"]) == (read["n_left_out"].sum(), read["n_tokens"].sum())
 
 
 def test_no_review_is_similar_enough(finished):

@@ -70,7 +70,7 @@ def figures_of(files: set[str], config: dict) -> dict[str, int]:
 
 
 PAGES = {  # of the report, and the tables that they are made from
-    "make_first_page": {"claims.csv", "comparisons.csv", "summary.parquet", "acceptance.csv", "long_texts.csv"},
+    "make_first_page": {"claims.csv", "comparisons.csv", "summary.parquet", "acceptance.csv", "extraction.parquet"},
     "make_curves": {"summary.parquet", "contrasts.parquet"},
     "make_text_page": {"metrics.parquet", "similarity.parquet"},
 }

@@ -16,7 +16,7 @@ rule count_tokens:
     params:
         code=code("count_tokens", *READ_BY, "plan"),
         # a trained model has the tokenizer and the network of its start
-        model=lambda wildcards: model_of(wildcards).params("bos", "max_tokens", "long_texts")
+        model=lambda wildcards: model_of(wildcards).params("bos", "max_tokens")
         | {"weights": model_of(wildcards).weights.start.params()},
         jobs=STUDY.counted_jobs,
     script:

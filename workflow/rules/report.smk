@@ -50,7 +50,7 @@ rule make_report:
 rule make_first_page:
     """The first page of the report: what was run, how alike tokens are over depth, and every claim with its verdict."""
     input:
-        **files_of(("claims", "comparisons", "summary", "acceptance", "long_texts"), TABLES),
+        **files_of(("claims", "comparisons", "summary", "acceptance", "extraction"), TABLES),
         clean="<results>/corpus/clean.parquet",
     output:
         page=report(

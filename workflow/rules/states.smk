@@ -4,7 +4,7 @@ STORE = "<results>/states/{model}/{variant}/{shard}.zarr.zip"
 # what rules share in which a model reads one shard of a variant
 READ_FILES = {
     "variant": "<results>/variants/{variant}/{shard}.parquet",
-    # decides where a review is cut that is longer than the model's context
+    # a review is left out whose original is longer than the model's context
     "original": "<results>/corpus/{shard}.parquet",
     "weights": weights_of,
 }

@@ -126,7 +126,7 @@ def test_the_steepest_blocks_come_from_the_depth_table(save, job):
     ],
 )
 def test_what_a_model_can_not_do_is_refused_before_it_runs(save, job, monkeypatch, name, head, condition, said):
-    monkeypatch.setattr(shard, "check_against_eager", None)
+    monkeypatch.setattr(shard, "intervene", None)
     with pytest.raises(ScriptError, match=said):
         job(save(name, head=head), condition)
 

@@ -17,7 +17,7 @@ from homogenization.models.tokens import tokenize
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.states.long_texts import Texts, windows
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.store import open_store
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
@@ -33,7 +33,7 @@ KEYS = ("layer", "point", "view", "review_id")
 
 @pytest.fixture(scope="module")
 def minilm():
-    entry = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": 70, "weights": MINILM}
+    entry = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None, "weights": MINILM}
     return load_model(entry)
 
 
@@ -189,7 +189,7 @@ def test_the_changes_of_a_block_add_up_along_the_stream(measured, tmp_path):
 
 
 def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
-    entry = {"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": 50}
+    entry = {"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
     reviews = pl.DataFrame({"review_id": ["a", "b"], "text": EMBEDDED[:2]})
     write_table(reviews, tmp_path / "variant.parquet")
     accepted = pl.DataFrame({"variant": "front", "review_id": "a", "accepted": True})
@@ -265,7 +265,7 @@ def test_minilm_equals_transformers(minilm, measured):
     table, metadata = measured
     assert metadata["layout"] == "BERT"
     plain = AutoModel.from_pretrained(resolve_weights(MINILM).folder, attn_implementation="eager")
-    ids = windows(minilm, ["r2"], [MIXED[2]]).tokens.token_ids.tolist()
+    ids = tokenize(minilm.tokenizer, ["r2"], [MIXED[2]], minilm.bos).token_ids.tolist()
     of_review = table.filter(pl.col("review_id") == "r2")
     values = {row[:3]: row[3:] for row in of_review.select(*KEYS[:3], *NUMBERS).rows()}
     for layer, points in enumerate(expected_points(plain, "bert", ids), start=1):

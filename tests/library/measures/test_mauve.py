@@ -142,7 +142,7 @@ def test_halves_are_disjoint(n, n_tokens, seed):
 def test_a_shard_with_too_few_tokens_has_no_row_and_is_told(caplog):
     """As the last shard, with one short text: the others have theirs."""
     layers = dict(enumerate(np.random.default_rng(0).normal(size=(3, 39, 8)).astype(np.float32)))
-    (table,) = Mauve(store_of(layers, [20, 19]), None, [0]).tables(map)
+    (table,) = Mauve(store_of(layers, [20, 19]), None, [0]).tables()
     assert table.is_empty()
     assert "has 39 tokens; at least 40" in caplog.text
 

@@ -67,7 +67,6 @@ def test_provenance_is_recorded(folder):
         "dtype": "bfloat16",
         "bos": "always",
         "max_tokens": 32,
-        "long_texts": "common_sentence_end",
     }
     assert model.provenance["libraries"]["torch"] == torch.__version__
 
@@ -112,7 +111,7 @@ def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(fo
         assert always.offsets_of(index).tolist() == [[0, 0], *default.offsets_of(index).tolist()]
         assert never.by_review[index].tolist() == default.by_review[index].tolist()
     pl.DataFrame({"review_id": ["a", "b"], "text": TEXTS[:2]}).write_parquet(folder / "texts.parquet")
-    entry = {"bos": "always", "max_tokens": None, "long_texts": "leave_out"}
+    entry = {"bos": "always", "max_tokens": None}
     counted = token_counts(folder, entry, [("original", "0", "original")], [str(folder / "texts.parquet")])
     assert counted["lengths"].to_list() == [always.lengths.tolist()]
 

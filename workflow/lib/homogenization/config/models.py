@@ -44,9 +44,7 @@ class Model(RunModel):
     bos: Literal["default", "always", "never"] = "default"
     """First token: what the tokenizer does, always one BOS token, or never one."""
     max_tokens: int | None = Field(None, ge=2)
-    """Most tokens of a review; null: the model's context. `long_texts` treats longer ones."""
-    long_texts: Literal["common_sentence_end", "leave_out"] = "common_sentence_end"
-    """A review with more tokens is cut at a sentence end that all its variants share, or left out for this model."""
+    """Most tokens of a review; null: the model's context. A longer review is left out for this model."""
 
 
 class States(Section):

@@ -9,7 +9,7 @@ from homogenization.interventions.conditions import Condition
 from homogenization.interventions.intervened import check_condition, intervene
 from homogenization.interventions.schedule import Reviews
 from homogenization.run.parquet import read_table, write_table
-from homogenization.states.long_texts import windows, with_originals
+from homogenization.states.long_texts import Texts, tokens_read, with_originals
 from homogenization.states.model import LanguageModel
 
 DEPTH_CELL = {"variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy", "statistic": "steepest"}
@@ -54,9 +54,10 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     """
     name, condition = params.model["name"], Condition(*params.condition)
     reviews = first_reviews(read_table(inputs.variant), read_table(inputs.original), params.n_reviews)
-    read = windows(model, *(reviews[column].to_list() for column in ("review_id", "text", "original")))
+    texts = Texts(*(reviews[column].to_list() for column in ("review_id", "text", "original")))
+    review_ids, tokens = tokens_read(model, texts)
     steepest = steepest_depths(read_table(inputs.depth), name) if inputs.get("depth") else None
-    whole = Reviews(model.with_head, name, read.review_ids, read.tokens.by_review, params.seed, steepest)
+    whole = Reviews(model.with_head, name, review_ids, tokens.by_review, params.seed, steepest)
     check_condition(condition, whole)
     identity = {"model": name, "variant": params.variant, "shard": params.shard}
     tables = intervene(whole, condition, params.metrics, identity)._asdict()

@@ -25,13 +25,11 @@ class Tokens:
         token_offsets: first and last character (exclusive) in the review's text, int32 (tokens, 2); (0, 0) for a token
             outside of the text, such as BOS.
         review_offsets: first token of each review, and the number of all tokens, int64 (reviews + 1,).
-        tokens_before_truncation: number of tokens of each review's whole text, int64 (reviews,).
     """
 
     token_ids: np.ndarray
     token_offsets: np.ndarray
     review_offsets: np.ndarray
-    tokens_before_truncation: np.ndarray
 
     @property
     def lengths(self) -> np.ndarray:
@@ -81,7 +79,7 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], te
     """
     if not texts:
         no_tokens = np.empty(0, dtype=np.int64)
-        return Tokens(no_tokens, np.empty((0, 2), dtype=np.int32), np.zeros(1, dtype=np.int64), no_tokens)
+        return Tokens(no_tokens, np.empty((0, 2), dtype=np.int32), np.zeros(1, dtype=np.int64))
     encoded = tokenizer(
         list(texts),
         add_special_tokens=True,
@@ -105,7 +103,6 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], te
         np.concatenate(token_ids).astype(np.int64),
         np.concatenate(token_offsets).astype(np.int32),
         np.cumsum([0, *map(len, token_ids)]).astype(np.int64),
-        np.asarray(list(map(len, token_ids)), dtype=np.int64),
     )
 
 

@@ -16,10 +16,8 @@ PLAN_SCHEMA = {
     "weights_gib": pl.Float64,  #: GiB of these, as they are run; in the total the largest
     "jobs": pl.Int64,  #: extractions
     "reviews": pl.Int64,  #: over all variants, that will be read
-    "reviews_cut": pl.Int64,  #: reviews that are too long and will be cut
     "reviews_left_out": pl.Int64,  #: reviews that are too long and will not be read
     "tokens": pl.Int64,  #: that will be read
-    "tokens_cut_off": pl.Int64,  #: tokens behind the cuts
     "bytes_written": pl.Int64,  #: bytes of stores, which stay after the run
     "estimated": pl.Boolean,  #: whether some variants are not written yet and were counted by their originals
 }
@@ -56,10 +54,8 @@ def plan_row(
         "weights_gib": architecture.n_parameters * BYTES[model["dtype"]] / 2**30,
         "jobs": len(token_counts),
         "reviews": len(lengths),
-        "reviews_cut": token_counts["n_cut"].sum(),
         "reviews_left_out": token_counts["n_left_out"].sum(),
         "tokens": tokens,
-        "tokens_cut_off": int(token_counts["lengths_before_truncation"].explode().sum()) - tokens,
         "bytes_written": round(tokens * token) if states["keep"] else 0,
         "estimated": bool((token_counts["counted_as"] != token_counts["variant"]).any()),
     }
@@ -86,10 +82,8 @@ def plan_text(plan: pl.DataFrame) -> str:
         (pl.col("parameters") / 1e6).round(1).alias("million parameters"),
         pl.col("weights_gib").round(2).alias("weights (GiB)"),
         *("jobs", "reviews"),
-        pl.col("reviews_cut").alias("cut"),
         pl.col("reviews_left_out").alias("left out"),
         "tokens",
-        pl.col("tokens_cut_off").alias("cut off"),
         (pl.col("bytes_written") / 1e9).round(3).alias("written (GB)"),
     )
     with pl.Config(

@@ -1,4 +1,4 @@
-"""Numbers of tokens that a model will read: its tokenizer is run on the texts, cut where extraction cuts them."""
+"""Numbers of tokens that a model will read: its tokenizer is run on the texts."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,15 +13,13 @@ from homogenization.models.tokenizer import load_tokenizer
 from homogenization.names.columns import columns
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table
-from homogenization.states.long_texts import windows
+from homogenization.states.long_texts import Texts, tokens_read
 
 #: A row for each planned extraction. `plan/{model}.json` describes the network.
 TOKEN_COUNTS_SCHEMA = {
     **columns("variant", "shard"),
     "counted_as": pl.String,  #: the variant whose texts were counted
     "lengths": pl.List(pl.Int64),  #: tokens of each review that is read
-    "lengths_before_truncation": pl.List(pl.Int64),  #: tokens of the whole text of each
-    "n_cut": pl.Int64,  #: reviews that are too long and will be cut
     "n_left_out": pl.Int64,  #: reviews that are too long and will not be read
 }
 
@@ -33,7 +31,7 @@ def token_counts(
 
     Args:
         folder: Folder of the model's configuration and tokenizer.
-        model: `bos`, `max_tokens` (None: the model's context) and `long_texts` of the model's entry.
+        model: `bos` and `max_tokens` (None: the model's context) of the model's entry.
         jobs: (variant, shard, counted_as); `counted_as` is the variant whose texts are counted, `original` for a
             variant that is not written yet.
         texts: Path of the table of texts of each job, among them the originals of its shard. A repeated path is read
@@ -45,20 +43,16 @@ def token_counts(
     folder = Path(folder)
     tokenizer = load_tokenizer(folder, model["bos"])
     max_tokens = checked_max_tokens(model, load_config(folder), tokenizer, folder)
-    reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=max_tokens, **{k: model[k] for k in ("bos", "long_texts")})
+    reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=max_tokens, bos=model["bos"])
     reviews = {path: dict(read_table(path).select("review_id", "text").iter_rows()) for path in dict.fromkeys(texts)}
     original = {job[1]: reviews[path] for job, path in zip(jobs, texts, strict=True) if job[2] == ORIGINAL}
 
     @cache
     def counts(path: str, shard: str) -> dict[str, Any]:
         names = list(reviews[path])
-        read = windows(reader, names, list(reviews[path].values()), [original[shard][name] for name in names])
-        return {
-            "lengths": read.tokens.lengths,
-            "lengths_before_truncation": read.tokens.tokens_before_truncation,
-            "n_cut": read.n_cut,
-            "n_left_out": read.n_left_out,
-        }
+        texts = Texts(names, list(reviews[path].values()), [original[shard][name] for name in names])
+        read, tokens = tokens_read(reader, texts)
+        return {"lengths": tokens.lengths, "n_left_out": len(names) - len(read)}
 
     rows = [
         {"variant": variant, "shard": shard, "counted_as": counted_as, **counts(path, shard)}

@@ -141,8 +141,7 @@ class Results:
         with open_store(path) as store:
             if review not in store.review_ids:
                 raise HomogenizationError(
-                    f"{path}: {model} did not read the review {review}, which is too long for it "
-                    "(tables/long_texts.csv)."
+                    f"{path}: {model} did not read the review {review}, which is too long for it."
                 )
             return _states_of(store, store.review_ids.index(review), text)
 

@@ -22,13 +22,13 @@ from homogenization.report.claims_table import claims_told
 from homogenization.report.page import grouped, render
 from homogenization.run.parquet import read_input, table_metadata
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
-from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
+from homogenization.tables.extraction import EXTRACTION_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
 
 _SCHEMAS = {
     **{"claims": CLAIMS_SCHEMA, "comparisons": COMPARISONS_SCHEMA, "summary": SUMMARY_SCHEMA},
-    **{"acceptance": ACCEPTANCE_SCHEMA, "long_texts": LONG_TEXTS_SCHEMA},
+    **{"acceptance": ACCEPTANCE_SCHEMA, "extraction": EXTRACTION_SCHEMA},
 }
 _INCHES = (5.2, 3.0)  # of the curve
 _LEGEND_INCHES = 0.2  # for each model
@@ -56,7 +56,7 @@ def first_page(
     """The page as HTML.
 
     Args:
-        tables: `claims`, `comparisons`, `summary`, `acceptance` and `long_texts`, without rows where the study does not
+        tables: `claims`, `comparisons`, `summary`, `acceptance` and `extraction`, without rows where the study does not
             make them.
         models: (name, label) of each model.
         variants: (name, label) of each variant.
@@ -76,7 +76,7 @@ def first_page(
         min_texts=min_texts,
         cleaned=cleaned,
         accepted={row["variant"]: row for row in tables["acceptance"].iter_rows(named=True)},
-        long_texts=_long_texts(tables["long_texts"], dict(models)),
+        left_out=_left_out(tables["extraction"], dict(models)),
         uncontrolled=[
             labels.get(name, name) for name in _uncontrolled(comparisons.filter(minus=ORIGINAL)["variant"], controls)
         ],
@@ -91,11 +91,10 @@ def first_page(
     )
 
 
-def _long_texts(long_texts: pl.DataFrame, models: Mapping[str, str]) -> list[tuple[str, int, int]]:
-    """(model, readings that were cut, readings that were left out) of each model that has any."""
-    sums = long_texts.group_by("model").agg(pl.col("n_cut").sum(), pl.col("n_left_out").sum())
-    found = {model: (n_cut, n_left_out) for model, n_cut, n_left_out in sums.rows()}
-    return [(label, *found[name]) for name, label in models.items() if any(found.get(name, ()))]
+def _left_out(extraction: pl.DataFrame, models: Mapping[str, str]) -> list[tuple[str, int]]:
+    """(model, texts that were left out) of each model that has any."""
+    found = dict(extraction.group_by("model").agg(pl.col("n_left_out").sum()).rows())
+    return [(label, found[name]) for name, label in models.items() if found.get(name)]
 
 
 def _uncontrolled(compared: Sequence[str], controls: Mapping[str, Mapping[str, str]]) -> list[str]:

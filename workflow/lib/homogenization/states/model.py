@@ -37,7 +37,6 @@ class LanguageModel:
         tokenizer: fast tokenizer.
         max_tokens: most tokens of a text, at most the model's context.
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
-        long_texts: what is done with a longer review (`homogenization.states.long_texts`).
         provenance: weights, their revision, architecture, dtype, bos, max_tokens and library versions.
         head: the same network with its language-model head; None where it was not asked for, or for an encoder.
     """
@@ -47,7 +46,6 @@ class LanguageModel:
     max_tokens: int
     bos: str
     provenance: dict[str, Any]
-    long_texts: str = "common_sentence_end"
     head: PreTrainedModel | None = None
 
     @property
@@ -63,7 +61,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
 
     Args:
         entry: entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
-            CPU), `bos`, `max_tokens` (None: the model's context), `long_texts` (if absent, the default). Of a model in
+            CPU), `bos`, `max_tokens` (None: the model's context). Of a model in
             memory, `weights` is the network of transformers, with its `tokenizer`; dtype and device are its own.
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
         head: whether to load a causal model with its language-model head.
@@ -76,7 +74,6 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
     read = _in_memory if isinstance(entry["weights"], PreTrainedModel) else _from_files
     network, tokenizer, made = read(entry, gpus, head)
     transformer = transformer_of(network.base_model)
-    long_texts = entry.get("long_texts", LanguageModel.long_texts)
     libraries = {library: importlib.metadata.version(library) for library in _LIBRARIES}
     provenance = made | {"architecture": transformer.architecture, "bos": entry["bos"], "libraries": libraries}
     return LanguageModel(
@@ -84,8 +81,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
         tokenizer,
         made["max_tokens"],
         entry["bos"],
-        provenance | {"long_texts": long_texts},
-        long_texts,
+        provenance,
         network.eval() if head and network is not network.base_model else None,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from homogenization.run.progress import progress
-from homogenization.states.long_texts import Texts, windows
+from homogenization.states.long_texts import Texts, tokens_read
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import findings
 from homogenization.states.stream import Contents, StoreShape, chosen_layers
@@ -40,7 +40,7 @@ class Reading:
 
         Args:
             model: language model that reads.
-            texts: reviews, with the originals that decide where a long one is cut.
+            texts: reviews, with their originals.
             identity: `model`, `variant` and `shard`, for provenance and messages.
             record_attention: whether to record the attention that each token receives.
             layers: layers of the residual stream that are stored, 0 before the first block, l after block l, -1
@@ -55,8 +55,8 @@ class Reading:
         self.model, self.identity = model, dict(identity)
         transformer = model.transformer
         stored_layers = chosen_layers(layers, transformer.n_blocks, identity.get("model", transformer.architecture))
-        self._read = windows(model, texts.review_ids, texts.texts, texts.originals)
-        self.review_ids, self.tokens = self._read.review_ids, self._read.tokens
+        self.review_ids, self.tokens = tokens_read(model, texts)
+        self._n_left_out = len(texts.review_ids) - len(self.review_ids)
         found = findings(transformer)
         self.shape = StoreShape(transformer.n_blocks, transformer.width, *found, record_attention, stored_layers)
         self.attributes, self.n_blocks = {**model.provenance, **identity}, transformer.n_blocks
@@ -91,10 +91,10 @@ class Reading:
         """The run record, once all is written.
 
         Returns:
-            `identity`, n_reviews and n_tokens (as read), n_cut and n_left_out (reviews that are cut or not read because
-            they are too long), n_tokens_cut_off, max_tokens, seconds_total, seconds_forward (all passes), seconds_write
-            (what follows), tokens_per_second (over the total), peak_memory_mb (of the process), peak_device_memory_mb
-            (of the CUDA device, or None), device, dtype of the model and weights (where they come from).
+            `identity`, n_reviews and n_tokens (as read), n_left_out (reviews that are too long), max_tokens,
+            seconds_total, seconds_forward (all passes), seconds_write (what follows), tokens_per_second (over the
+            total), peak_memory_mb (of the process), peak_device_memory_mb (of the CUDA device, or None), device, dtype
+            of the model and weights (where they come from).
         """
         ended = time.perf_counter()
         n_tokens, total = len(self.tokens.token_ids), ended - self._started
@@ -102,9 +102,7 @@ class Reading:
             **self.identity,
             "n_reviews": len(self.review_ids),
             "n_tokens": n_tokens,
-            "n_cut": self._read.n_cut,
-            "n_left_out": self._read.n_left_out,
-            "n_tokens_cut_off": self._read.n_tokens_cut_off,
+            "n_left_out": self._n_left_out,
             "max_tokens": self.model.max_tokens,
             "seconds_total": total,
             "seconds_forward": self._read_through - self._began,

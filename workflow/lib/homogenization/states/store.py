@@ -30,7 +30,6 @@ _DIMENSIONS = {
     "token_ids": ("token",),
     "positions": ("token",),
     "token_offsets": ("token", "end"),
-    "tokens_before_truncation": ("review",),
     ATTENTION_RECEIVED: ("block", "token"),
 }
 TOKEN_ARRAYS = tuple(name for name in _DIMENSIONS if name != ATTENTION_RECEIVED)
@@ -41,7 +40,6 @@ class StateStore(TokenStates):
 
     Attributes:
         positions: position of each token in its review, int32 (tokens,).
-        tokens_before_truncation: int64 (reviews,).
     """
 
     def __init__(self, group: zarr.Group) -> None:
@@ -50,7 +48,7 @@ class StateStore(TokenStates):
         of_shape = {field.name: attributes[field.name] for field in fields(StoreShape)}
         shape = StoreShape(**of_shape | {name: tuple(of_shape[name]) for name in ("layers", "attention_windows")})
         arrays = {name: self.read(name) for name in TOKEN_ARRAYS}
-        self.positions, self.tokens_before_truncation = arrays.pop("positions"), arrays["tokens_before_truncation"]
+        self.positions = arrays.pop("positions")
         dtype = attributes["storage_dtype"]
         super().__init__(Contents(shape, attributes["review_ids"], Tokens(**arrays), attributes, dtype), attributes)
 

@@ -251,7 +251,6 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.extraction",
-        files=(File("extraction.parquet"), File("long_texts.csv", "Long reviews")),
         inputs=lambda study: {"runs": over_jobs("states", study.jobs, ".json")},
     ),
     Tables(
