@@ -9,7 +9,7 @@ from accelerate import dispatch_model
 from transformers import AutoModel
 
 from extracted import EMBEDDED, read, run, tiny
-from homogenization.models.devices import placement
+from homogenization.models.devices import choose_device, placement
 from homogenization.models.loading import load_network
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import transformer_of
@@ -73,7 +73,17 @@ def test_one_device_takes_all(monkeypatch):
     assert placement("auto", 1) == {"device_map": {"": torch.device("cuda", 0)}}
 
 
-def test_gpus_beyond_those_of_the_job_are_left_alone(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    monkeypatch.setattr("homogenization.models.devices.get_max_memory", lambda: {0: 10, 1: 11, 2: 12, 3: 13, "cpu": 99})
-    assert placement("cuda", 2) == {"device_map": "auto", "max_memory": {0: 10, 1: 11, "cpu": 99}}
+def test_the_cpu_does_not_take_the_place_of_a_gpu_in_silence(monkeypatch, tmp_path, caplog):
+    driver = tmp_path / "version"
+    driver.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n")
+    monkeypatch.setattr("homogenization.models.devices._DRIVER", driver)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    for device in ("auto", "cuda"):
+        with pytest.raises(HomogenizationError, match=rf"device: '{device}' finds a GPU that .* can't use; .*535\.104"):
+            choose_device(device)
+    assert choose_device("cpu").type == "cpu"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    with caplog.at_level("INFO"):
+        assert choose_device("auto").type == "cpu"
+    assert "device: auto is cpu here" in caplog.text

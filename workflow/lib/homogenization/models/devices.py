@@ -1,14 +1,17 @@
 """Devices for a network's weights: the CPU, one device, or several GPUs among which accelerate shares the blocks."""
 
 import logging
+import os
+from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate.utils import get_max_memory
 
 from homogenization.run.errors import HomogenizationError
 
 logger = logging.getLogger(__name__)
+
+_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def placement(device: str, gpus: int) -> dict[str, Any]:
@@ -16,7 +19,8 @@ def placement(device: str, gpus: int) -> dict[str, Any]:
 
     Args:
         device: `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
-        gpus: number of GPUs; if there are several, each holds some of the blocks, and `device` is ignored.
+        gpus: number of GPUs; if there are several, each that the job sees holds some of the blocks, and `device` is
+            ignored.
 
     Raises:
         HomogenizationError: this machine has no such device, or the job sees fewer GPUs.
@@ -28,8 +32,7 @@ def placement(device: str, gpus: int) -> dict[str, Any]:
                 f"gpu: {gpus} are to hold the model together, and this job sees {visible}. Ask for fewer, or run it "
                 "where there are as many (CUDA_VISIBLE_DEVICES names those that a job sees)."
             )
-        memory = get_max_memory()
-        return {"device_map": "auto", "max_memory": {name: memory[name] for name in [*range(gpus), "cpu"]}}
+        return {"device_map": "auto"}
     chosen = choose_device(device)
     return {} if chosen.type == "cpu" else {"device_map": {"": torch.device(chosen.type, 0)}}
 
@@ -38,17 +41,17 @@ def choose_device(device: str) -> torch.device:
     """The torch device for `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
 
     Raises:
-        HomogenizationError: this machine, or this build of torch, has no such device.
+        HomogenizationError: this machine, or this build of torch, has no such device, or can't use its GPU.
     """
-    available = [
-        name
-        for name, present in (
-            ("cuda", torch.cuda.is_available()),
-            ("mps", torch.backends.mps.is_available()),
-            ("cpu", True),
+    present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    available = [name for name in present if present[name]]
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if device in ("auto", "cuda") and not present["cuda"] and not hidden and _DRIVER.exists():
+        raise HomogenizationError(
+            f"device: {device!r} finds a GPU that torch {torch.__version__} (CUDA {torch.version.cuda}) can't use; its "
+            f"driver is {_DRIVER.read_text().splitlines()[0]}. Install the build of torch for this driver "
+            "(docs/cluster.md), or set device: cpu, or CUDA_VISIBLE_DEVICES= to hide the GPU."
         )
-        if present
-    ]
     if device == "auto":
         logger.info("device: auto is %s here", available[0])
         return torch.device(available[0])
