@@ -25,9 +25,7 @@ COLOURS = {  # what templates of pages call them
     "paper": WHITE,
     "black": BLACK,
     "link": LINK,
-    "focus": BLUE,
     "warning": WARNING,
-    "dashes": SILVER,
     # red, green and blue of the stops of two scales
     "diverging": [[33, 102, 172], [146, 197, 222], [247, 247, 247], [244, 165, 130], [178, 24, 43]],
     "sequential": [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]],
@@ -102,7 +100,7 @@ PLACEBO_MARKERS = ("s", "D", "^", "v", "o", "P")
 
 
 def variant_styles(variants: Iterable[Sequence[str]], present: Collection[str] | None = None) -> dict[str, LineStyle]:
-    """The style of each variant by name; the four standard ones are fixed, others take the next of a list.
+    """The style of each variant by name; the standard ones are fixed, others take the next of a list.
 
     Args:
         variants: (name, label) of all variants of the study.
