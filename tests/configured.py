@@ -28,5 +28,6 @@ def problems(changes: dict[str, Any] | None = None, **sections: Any) -> list[str
 def trained(steps: int = 100, **keys: Any) -> dict[str, Any]:
     """An entry of `models` that is trained from random weights."""
     own = {"seeds": keys.pop("seeds")} if "seeds" in keys else {}
-    options = {"architecture": {"model_type": "gpt2"}, "steps": steps, "max_tokens": 64, **keys}
+    given = {key: keys.pop(key) for key in ("random", "positions") if key in keys}
+    options = {"of": {"random": {"model_type": "gpt2"}, **given}, "steps": steps, "max_tokens": 64, **keys}
     return {"weights": {"trained": options, **own}, "device": "cpu"}

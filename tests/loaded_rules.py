@@ -38,7 +38,7 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     "models": SMALL["models"]
     | {
         "tuned": {
-            "weights": {"tuned": {"of": WHEEL, "steps": 2}, "seeds": [3]},
+            "weights": {"trained": {"of": WHEEL, "steps": 2}, "seeds": [3]},
             "device": "cpu",
         }
     },

@@ -16,9 +16,15 @@ STEPS = 3
 SECTIONS = ("components", "interventions", "consequences", "claims", "extrema")
 
 
-def entry(**options) -> dict:
+def entry(positions: str = "own", **options) -> dict:
     """An entry of `models` with two seeds."""
-    trained = {"architecture": SMOLLM3, "vocab_size": 400, "steps": STEPS, "held_out": 10, "max_tokens": 48, **options}
+    trained = {
+        "of": {"random": SMOLLM3, "vocab_size": 400, "positions": positions},
+        "steps": STEPS,
+        "held_out": 10,
+        "max_tokens": 48,
+        **options,
+    }
     weights = {"trained": trained, "seeds": [0, 1]}
     return {"weights": weights, "bos": "always", "device": "cpu"}
 

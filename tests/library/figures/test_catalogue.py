@@ -21,7 +21,7 @@ LIBRARY = ROOT / "workflow/lib/homogenization"
 def study(**changes):
     """The small study with a control, and with other values ('states.record_attention': False, ...)."""
     raw = copy.deepcopy(SMALL)
-    raw["models"]["trained"] = {"weights": {"trained": {"architecture": {"model_type": "gpt2"}, "steps": 1}}}
+    raw["models"]["trained"] = {"weights": {"trained": {"of": {"random": {"model_type": "gpt2"}}, "steps": 1}}}
     raw["variants"]["inward"] = {"rewriter": "rules", "position": "inward", "like": "front"}
     return load_study(with_changes(raw, changes))
 

@@ -273,7 +273,7 @@ def _check_trainable(name: str, weights: Any, declared: Declared | None) -> None
     """Refuse to train an encoder, or more tokens or layers than the network has that `weights` start from."""
     if declared is None:
         return
-    text, options = f"{name}: the model that is trained ({declared.model_type})", weights.options
+    text, options = f"{name}: the model that is trained ({declared.model_type})", weights.trained
     if declared.is_encoder:
         raise ValueError(f"{text} reads a text in both directions and predicts no next token; take a causal one")
     context, n_blocks = declared.context, declared.n_blocks

@@ -375,7 +375,7 @@ def _names(sections: Mapping[str, Any]) -> dict[str, list[str]]:
     """
     given = {key: sections[key] for key in ("models", "variants") if isinstance(sections.get(key), dict)}
     weights = [entry.get("weights") for entry in given.get("models", {}).values() if isinstance(entry, dict)]
-    trained = any({"tuned", "trained"} & set(of_model) for of_model in weights if isinstance(of_model, dict))
+    trained = any("trained" in of_model for of_model in weights if isinstance(of_model, dict))
     names = {key: list(entries) for key, entries in given.items() if not (trained and key == "models")}
     if "variants" in names and ORIGINAL not in names["variants"]:
         names["variants"].append(ORIGINAL)  # that it is set to null is the mistake, not that it is named

@@ -1,13 +1,13 @@
-"""The part of the configuration on training: models tuned further or trained from random weights, seed by seed."""
+"""The part of the configuration on training: models that are trained further, or from random weights, seed by seed."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from homogenization.config.weights import TrainedWeights, one_of_sources
+from homogenization.config.weights import one_of_sources
 from homogenization.models.source import Source, built_in
-from homogenization.models.weights import SOURCES, NetworkFields, Positions, RandomWeights
+from homogenization.models.weights import SOURCES, RandomWeights
 from homogenization.run.sections import Section, once, refused
 
 
@@ -28,9 +28,11 @@ to tokens that are alike."""
     )
 
 
-class _Training(Section):
-    """How a model is trained: the next token, AdamW, a warmup and a linear decay to 0."""
+class Training(Section):
+    """How a causal language model is trained: the next token, AdamW, a warmup and a linear decay to 0."""
 
+    of: one_of_sources(SOURCES)
+    """Weights to start from; of `random` ones, each seed draws its own."""
     steps: int = Field(ge=1)
     """Steps of the optimizer."""
     batch_size: int = Field(8, ge=1)
@@ -43,13 +45,6 @@ class _Training(Section):
     """Penalty on tokens that are alike; null: none."""
     held_out: int = Field(100, ge=2)
     """Reviews that no seed is trained on and whose loss is measured, the same for all seeds."""
-
-
-class Tuning(_Training):
-    """Further training of a causal language model."""
-
-    of: TrainedWeights
-    """Weights to start from."""
     lora: int | None = Field(None, ge=1)
     """Rank of updates of the linear layers of the blocks, merged when saved; null: all weights are trained."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -63,43 +58,17 @@ class Tuning(_Training):
     )
 
 
-class FromRandom(_Training):
-    """Training from random weights, with a tokenizer trained on the corpus."""
+class TrainedHere(Source):
+    """An entry that stands for several models which the workflow trains, one for each seed."""
 
-    architecture: NetworkFields
-    """Fields of a transformers configuration, `model_type` among them, as under `random`."""
-    positions: Positions = "own"
-    """`own`: positions as the architecture has them; `none`: no positions, in architectures with `no_rope_layers`, \
-such as smollm3, and in those with learned positions, such as gpt2."""
-    vocab_size: int = Field(2000, ge=300)
-    """Vocabulary of the tokenizer."""
-
-
-class _Trained(Source):
-    """An entry that stands for several models, one for each seed.
-
-    Attributes:
-        key: the key that tells this source, which holds how the models are trained.
-    """
-
-    key: ClassVar[str]
-
+    trained: Training
+    """Training on reviews that are not in the sample."""
     seeds: list[Annotated[int, Field(ge=0)]] = Field([0], min_length=1)
     """Seeds: replicates, each a model named NAME-SEED."""
 
     _seeds = field_validator("seeds")(
         refused(lambda seeds: seeds != sorted(set(seeds)), "{} is no ascending list of different numbers")
     )
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The key that tells this source."""
-        return (cls.key,)
-
-    @property
-    def options(self) -> Any:
-        """How the models of this entry are trained."""
-        return getattr(self, self.key)
 
     @property
     def seed(self) -> int:
@@ -110,41 +79,18 @@ class _Trained(Source):
         """The files that the workflow makes for one model."""
         return built_in(f"{results}/training/{model}")
 
+    @property
+    def start(self) -> Source:
+        """The weights that training starts from; random ones are those of the seed."""
+        start = self.trained.of
+        return start.model_copy(update={"seed": self.seed}) if isinstance(start, RandomWeights) else start
+
     def start_files(self, results: str, model: str = "") -> list[str]:
         """The files that training starts from."""
         return self.start.files(results, model)
 
 
-class TunedWeights(_Trained):
-    """Weights that the workflow trains further."""
-
-    key = "tuned"
-    tuned: Tuning
-    """Further training on reviews that are not in the sample."""
-
-    @property
-    def start(self) -> Source:
-        """The weights that are trained further."""
-        return self.tuned.of
-
-
-class ScratchWeights(_Trained):
-    """Weights that the workflow trains from random ones."""
-
-    key = "trained"
-    trained: FromRandom
-    """Training from random weights, on reviews that are not in the sample."""
-
-    @property
-    def start(self) -> RandomWeights:
-        """The random weights: those of one seed differ in positions alone if all else is equal."""
-        options = self.trained
-        return RandomWeights(
-            random=options.architecture, seed=self.seed, vocab_size=options.vocab_size, positions=options.positions
-        )
-
-
-MODEL_SOURCES = (*SOURCES, TunedWeights, ScratchWeights)
+MODEL_SOURCES = (*SOURCES, TrainedHere)
 ModelWeights = one_of_sources(MODEL_SOURCES)
 
 
@@ -174,4 +120,4 @@ def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
 
 def is_trained(model: Any) -> bool:
     """Whether the workflow trains the weights of a model, an entry of the configuration."""
-    return isinstance(model.weights, _Trained)
+    return isinstance(model.weights, TrainedHere)

@@ -28,14 +28,12 @@ class Trainable:
         blocks: its transformer blocks, in order.
         tokenizer: fast tokenizer.
         parameters: what is trained, by name.
-        description: where the weights come from, in a line.
     """
 
     network: torch.nn.Module
     blocks: torch.nn.ModuleList
     tokenizer: PreTrainedTokenizerBase
     parameters: dict[str, torch.nn.Parameter]
-    description: str
 
     @property
     def device(self) -> torch.device:
@@ -54,7 +52,7 @@ def load_trainable(
 
     Args:
         weights: entry of the weights, as for `resolve_weights`.
-        options: how it is trained: `max_tokens`, `lora`, `dtype`, `positions`; the last three may be absent.
+        options: how it is trained: `max_tokens`, `lora`, `dtype`, `of`; the last three may be absent.
         device: `auto`, `cuda`, `mps` or `cpu`.
         gpus: number of the job's GPUs.
         seed: seed of the low-rank updates.
@@ -79,7 +77,7 @@ def load_trainable(
     network = load_network(AutoModelForCausalLM, folder, options.get("dtype", "float32"), **loading)
     network.eval()  # no dropout: a step depends on its texts alone
     blocks = blocks_of(network)
-    if options.get("positions") == "none":
+    if options.get("of", {}).get("positions") == "none":
         for parameter in position_embeddings(network):
             parameter.requires_grad_(False)
     if options.get("lora"):
@@ -93,4 +91,4 @@ def load_trainable(
             )
             network = get_peft_model(network, lora).eval()
     parameters = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
-    return Trainable(network, blocks, tokenizer, parameters, resolved.description)
+    return Trainable(network, blocks, tokenizer, parameters)
