@@ -1,5 +1,6 @@
 """Extraction end to end: real reviews through real models, and what the store and the run record say."""
 
+import copy
 import json
 import shutil
 
@@ -7,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from tokenizers.processors import TemplateProcessing
 from transformers import AutoModel, PreTrainedTokenizerFast
 
 from extracted import EMBEDDED, IDENTITY, read, run, tiny, trained_tokenizer
@@ -62,7 +64,9 @@ def test_a_model_in_memory_gives_the_states_of_its_folder(name, tmp_path):
     ("changes", "said"), [({"tokenizer": None}, "tokenizer: missing"), ({"bos": "always"}, "names no BOS token")]
 )
 def test_a_model_in_memory_without_what_it_needs_is_refused(changes, said):
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer())
+    opens_nothing = copy.deepcopy(trained_tokenizer())
+    opens_nothing.post_processor = TemplateProcessing(single="$A", special_tokens=[])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=opens_nothing)
     entry = {"weights": network(CONFIGS["qwen2"]), "tokenizer": tokenizer, "bos": "never", "max_tokens": 64}
     with pytest.raises(HomogenizationError, match=said):
         load_model(entry | changes)
