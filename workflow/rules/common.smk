@@ -24,6 +24,7 @@ from homogenization.run.code_hash import code_hash
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.templates import Template
 from homogenization.run.yaml_files import read_arguments, read_yaml
+from homogenization.tables.catalogue import files_of, made_tables, over_jobs, over_variants
 from homogenization.writers.prompts import load_prompt
 
 try:
@@ -38,6 +39,8 @@ try:
     STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
+
+TABLES = made_tables(STUDY)
 
 for warning in STUDY.warnings if workflow.is_main_process else []:
     logger.warning(f"{files}: {warning}")
@@ -131,3 +134,14 @@ def template(name):
     """A file below workflow/report: an edit of it makes again what is written by it, and nothing else."""
     text = Path(workflow.source_path(f"../report/{name}")).read_text("utf-8")
     return lambda wildcards: Template([text])  # Snakemake takes braces in a text for wildcards
+
+
+def read_by(made):
+    """The files that a rule of the catalogue reads, by name."""
+    files = made.files_read(STUDY, TABLES)
+    return {name: read if isinstance(read, str) else as_they_lie(read) for name, read in files.items()}
+
+
+def braced(parameters):
+    """Parameters in whose texts Snakemake looks for no wildcards."""
+    return {name: lambda wildcards, value=value: value for name, value in parameters.items()}

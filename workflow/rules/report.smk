@@ -14,11 +14,6 @@ PAGES = [
 ]
 
 
-def braced(parameters):
-    """Parameters in whose texts Snakemake looks for no wildcards."""
-    return {name: lambda wildcards, value=value: value for name, value in parameters.items()}
-
-
 rule make_report:
     """The report: figures, captions and provenance in one HTML file."""
     input:

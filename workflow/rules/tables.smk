@@ -1,22 +1,12 @@
 # Files of variants, states and measures -> long tables over all models, variants and shards; these -> contrasts, depth,
 # extrema, the first token, interventions, consequences, training, verdicts. The catalogue describes all of them.
-from homogenization.tables.catalogue import files_of, made_tables, over_jobs, over_variants
-
-TABLES = made_tables(STUDY)
 # among parameters, files have the prefix of a module
 PLACED = STUDY.model_copy(update={"results": RESULTS})
-
 
 # tables are made again where any of it is edited, most of them in a second or two
 TABULATED_BY = (*MEASURED_BY, "variants", "metrics", "interventions.patterns", "interventions.schemas")
 TABULATED_BY += ("consequences.schemas", "tables")
 FURTHER = {"tables": (), "statistics": ("statistics",), "claims": ("statistics", "claims")}
-
-
-def read_by(made):
-    """The files that a rule of the catalogue reads, by name."""
-    files = made.files_read(STUDY, TABLES)
-    return {name: read if isinstance(read, str) else as_they_lie(read) for name, read in files.items()}
 
 
 for made in TABLES:
