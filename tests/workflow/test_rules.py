@@ -184,7 +184,7 @@ def test_jobs_depend_on_the_files_of_each_model_that_lies_in_a_local_folder(proj
     tracked = {f"own/{name}" for name in ("config.json", "model.safetensors", "tokenizer.json", "vocab.txt")}
     depending = {rule: files for rule, files in read.items() if "own/model.safetensors" in files}
     assert set(depending) == {
-        *("extract_keyphrases", "rewrite_with_llm", "score_similarity", "score_written"),
+        *("rewrite_with_llm", "score_similarity", "score_written"),
         *("score_fluency", "score_written_fluency"),
     }
     assert all({file for file in files if file.startswith("own/")} == tracked for files in depending.values())

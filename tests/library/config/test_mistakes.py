@@ -326,7 +326,7 @@ def test_all_mistakes_are_named_at_once():
         writers={"a": {"backend": "x"}, "b": ENDPOINT | {"gpus": 1, "connections": 0}},
     )
     keys = ["corpus.n_reviews", "similarity.threshold", "metrics", "seeed", "models.tiny.dtype"]
-    keys += ["writers.a.backend", "writers.b", "writers.b.connections"]
+    keys += ["writers.a.backend", "writers.b.connections", "writers.b.gpus"]
     assert sorted(problem.split(":")[0] for problem in found) == sorted(keys)
     with pytest.raises(HomogenizationError, match=r"^my\.yaml: 2 problems\n.*corpus: missing[\s\S]*models: missing"):
         load_study({key: value for key, value in SMALL.items() if key not in ("corpus", "models")}, "my.yaml")

@@ -103,7 +103,7 @@ def test_bytes_on_disk_are_those_of_a_store(tmp_path, dtype, layers, recorded, t
     review_ids = [f"{index:012x}" for index in range(len(texts))]
     options = {"record_attention": recorded, "layers": layers, "dtype": dtype}
     run = extract(Reading(minilm, Texts(review_ids, texts), {"model": "m"}, **options), tmp_path / "s.zarr.zip")
-    counts = counts_of(("original", "original", [run["n_tokens"]], [run["n_tokens"]], 0, 0))
+    counts = counts_of(("original", "original", [run["n_tokens"]], run["n_left_out"]))
     architecture = describe_architecture(resolve_configuration(MINILM))
     row = plan_row({"name": "m", "dtype": "float32"}, architecture, counts, options | {"keep": True})
     assert os.path.getsize(tmp_path / "s.zarr.zip") == pytest.approx(row["bytes_written"], rel=tolerance)
