@@ -1,11 +1,10 @@
-"""Every rule keeps the house rules, as Snakemake reads it; rule files and scripts stay short."""
+"""Rules, as Snakemake reads them: what an edit reruns, what asks for a GPU, what scripts keep to."""
 
 import ast
 import re
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
-from statistics import mean
 
 import pytest
 
@@ -31,7 +30,6 @@ ON_A_GPU = {
     "rewrite_with_llm",
     "rewrite_sentences_with_llm",
 }
-MORE_THREADS = {rule for rule in ON_A_GPU if not rule.startswith("score_")}
 
 
 def test_no_name_is_given_in_two_rule_files():
@@ -43,27 +41,13 @@ def test_no_name_is_given_in_two_rule_files():
     assert [name for name, count in given.items() if count > 1] == []
 
 
-def stage_of(rule) -> str:
-    return Path(str(rule.snakefile)).stem
-
-
 @pytest.mark.parametrize("rule", RULES.values(), ids=str)
-def test_every_rule_keeps_the_house_rules(rule):
-    assert rule.docstring, "its docstring says what the rule does"
-    assert rule.docstring.strip()[0].isupper()
-    assert rule.message is None, "the docstring says it"
+def test_a_rule_has_a_log_an_environment_and_a_gpu_where_it_computes_on_one(rule):
+    assert rule.docstring
     assert len(rule.log) == 1
-    assert str(rule.log[0]).startswith("results/logs/")
     assert rule.conda_env == "../../envs/homogenization.yaml"
-    assert script_of(rule).parent == SCRIPTS
     assert script_of(rule).is_file()
-    if rule.name not in MORE_THREADS:
-        assert rule.resources["_cores"].raw == 1
-        assert rule.ruleinfo.threads is None, "1 is the default"
     assert ("gpu" in rule.resources) == (rule.name in ON_A_GPU)
-    for name, default in (("mem_mb", 4000), ("runtime", 60)):
-        asked = rule.resources[name].raw if name in rule.resources else None
-        assert asked != default, f"{name} is the default of the profiles for each attempt"
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=str)
@@ -79,30 +63,6 @@ def test_a_new_metric_or_measure_runs_no_extraction_again():
     for name in ("extract_states", "train_model"):
         assert {"metrics", "metrics.spectral", "measures", "tables"}.isdisjoint(parts_of(RULES[name]))
     assert "metrics" not in parts_of(RULES["compute_spectra"])
-
-
-@pytest.mark.parametrize("rule", RULES.values(), ids=str)
-def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
-    named = named_modules(rule)
-    # a language model that writes has a script of its own, and names its backend
-    if rule.params.get("module") is None or named[0].startswith("writers."):
-        shared = {
-            "apply_interventions": "read_in_condition",
-            "read_consequences": "read_in_condition",
-            "score_written": "score_similarity",
-            "score_written_fluency": "score_fluency",
-            "rewrite_sentences_with_llm": "rewrite_with_llm",
-        }
-        assert script_of(rule).stem == shared.get(rule.name, rule.name)
-        return
-    package, module = named[0].split(".")
-    verb = {"measures": "compute", "tables": "tabulate", "figures": "plot", "report": "make"}.get(package)
-    if verb is not None:
-        # a module of figures has several functions
-        assert rule.name == f"{verb}_{value_of(rule.params.get('figure')) or module}"
-    scripts = {"measures": "measure", "figures": "plot", "report": "make_page"}
-    assert script_of(rule).stem == scripts.get(package, scripts.get(module, "tabulate"))
-    assert stage_of(rule) == ("tables" if package in ("statistics", "claims") else package)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.params.get("module")], ids=str)
@@ -155,14 +115,6 @@ def test_a_script_ends_with_its_job_and_never_touches_the_configuration(script):
     last = ast.parse(text).body[-1]
     assert isinstance(last, ast.With)
     assert ast.unparse(last.items[0].context_expr) == "job(snakemake)"
-
-
-def test_rule_files_and_scripts_are_short():
-    lines = {path: len(path.read_text().splitlines()) for path in (*RULE_FILES, *SCRIPTS.glob("*.py"))}
-    common = ROOT / "workflow/rules/common.smk"
-    assert lines[common] <= 145
-    assert sum(lines[path] for path in RULE_FILES if path != common) / len(RULES) <= 21
-    assert mean(lines[path] for path in SCRIPTS.glob("*.py")) <= 17
 
 
 def test_jobs_depend_on_the_files_of_each_model_that_lies_in_a_local_folder(project):
