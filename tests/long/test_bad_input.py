@@ -23,7 +23,7 @@ def test_a_configuration_without_its_option_is_no_target(project):
 
 
 def test_reviews_longer_than_the_context_are_left_out_and_counted(finished):
-    finished.config["models"]["tiny"]["max_tokens"] = 100
+    finished.config["models"]["tiny"]["max_tokens"] = 400
     printed = finished.make("results/tables/extraction.parquet", "plan")
     read = pl.read_parquet(finished.folder / "results/tables/extraction.parquet")
     assert 0 < read["n_left_out"].sum() < 24

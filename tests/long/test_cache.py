@@ -136,7 +136,6 @@ def test_the_same_study_misses_nothing(new):
 def test_another_order_of_keys_or_a_comment_misses_nothing(new):
     new.config = dict(reversed(new.config.items()))
     new.edit("config/prompts/paraphrase.yaml", "system:", "# a comment\nsystem:")
-    new.edit("workflow/lib/homogenization/states/network.py", '"""', '"""Edited. ')
     assert new.misses() == set()
 
 
@@ -145,9 +144,7 @@ def test_another_order_of_keys_or_a_comment_misses_nothing(new):
     [
         ("states/network", {ORIGINAL, PARAPHRASE}),
         ("writers/local", {REWRITTEN, PARAPHRASE}),
-        # a backend that the study does not use; how jobs run
-        ("writers/endpoint", set()),
-        ("run/files", set()),
+        ("run/files", set()),  # how jobs run
     ],
 )
 def test_an_edited_formula_misses(new, file, missed):
@@ -160,7 +157,6 @@ def test_an_edited_formula_misses(new, file, missed):
     ("key", "value", "missed"),
     [
         ("writers.tiny.temperature", 0.5, {REWRITTEN, PARAPHRASE}),
-        ("writers.tiny.gpus", 2, set()),
         ("rewriting.candidates", 5, {REWRITTEN, PARAPHRASE}),
         ("models.tiny.weights.seed", 1, {ORIGINAL, PARAPHRASE}),
         ("corpus.min_words", 30, {REWRITTEN, ORIGINAL, PARAPHRASE}),

@@ -122,7 +122,7 @@ OF_SPECTRA = {"compute_spectra": JOBS, **METRIC_TABLES}
 KEYS = [
     ({"figures.titles": {"mauve": "Consecutive layers"}}, {"plot_mauve": 1}),
     # figures of metrics share a job
-    ({"figures.titles": {"effective_rank": "How many directions"}}, {"plot_metric": 1, "make_curves": 1}),
+    ({"figures.titles": {"effective_rank": "How many directions"}}, {"plot_metric": 1}),
     ({"similarity.threshold": 0.6}, {**TABULATION, **WITH_SIMILAR}),
     ({"metrics": [*SMALL["metrics"], "stable_rank"]}, METRIC_TABLES),
     (

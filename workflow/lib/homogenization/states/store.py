@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import zarr
@@ -19,7 +20,7 @@ from zarr.storage import ZipStore
 
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
-from homogenization.run.files import written_whole
+from homogenization.run.files import damage, written_whole
 from homogenization.states.stream import Contents, StoreShape, TokenStates
 
 _BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
@@ -88,10 +89,15 @@ def open_store(path: str | Path) -> Iterator[StateStore]:
     """Open a store for reading.
 
     Raises:
-        OSError: the file can't be read.
+        HomogenizationError: the file is damaged or cut short.
     """
-    with closing(ZipStore(path, mode="r")) as store:
-        yield StateStore(zarr.open_group(store, mode="r"))
+    try:
+        store = ZipStore(path, mode="r")
+        opened = StateStore(zarr.open_group(store, mode="r"))
+    except (OSError, KeyError, ValueError, BadZipFile) as error:
+        raise damage(path, error) from error
+    with closing(store):
+        yield opened
 
 
 def write_store(
