@@ -2,7 +2,7 @@
 
 import copy
 
-from compare_runs import differences
+from compare_runs import differences, read_whole
 from conftest import SMALL, Project, copy_workflow
 from parent import Parent
 
@@ -24,6 +24,13 @@ def test_a_module_makes_what_the_workflow_makes(tmp_path):
     direct.make()
     results = direct.folder / "results"
     assert len(list(results.glob("tables/*.parquet"))) > 5
-    for made in ("results", "studies/second/results"):
-        assert differences(results, parent.folder / made) == []
+    assert differences(results, parent.folder / "results") == []
+    # with a prefix, provenance names other paths
+    second = parent.folder / "studies/second/results"
+    for name in (difference.partition(":")[0] for difference in differences(results, second)):
+        assert name.startswith(("states/", "tables/extraction"))
+    for store in results.rglob("*.zarr.zip"):
+        arrays, others = (read_whole(folder / store.relative_to(results))[0] for folder in (results, second))
+        assert arrays.keys() == others.keys()
+        assert all(arrays[name].tobytes() == others[name].tobytes() for name in arrays)
     assert "second_all" not in parent.planned("study_all", "second_all")
