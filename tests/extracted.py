@@ -8,12 +8,10 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from conftest import ROOT
+from homogenization.models.network import LanguageModel
 from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
 from homogenization.states.long_texts import Texts
-from homogenization.states.model import LanguageModel
-from homogenization.states.network import transformer_of
-from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from tiny_models import network
 
@@ -21,13 +19,9 @@ IDENTITY = {"model": "tiny", "variant": "front", "shard": "001"}
 EMBEDDED = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].to_list()
 
 
-def run(model, texts, path, record_attention=True, **options):
-    return extract(reading_of(model, texts, record_attention, **options), path)
-
-
-def reading_of(model, texts, record_attention=True, **options):
+def run(model, texts, path, **options):
     texts = texts if isinstance(texts, Texts) else Texts([f"r{index}" for index in range(len(texts))], texts)
-    return Reading(model, texts, IDENTITY, record_attention=record_attention, **options)
+    return extract(model, texts, IDENTITY, path, **options)
 
 
 def read(path):
@@ -48,4 +42,4 @@ def tiny(config, max_tokens=512, dtype=torch.float32, weights=None):
     if weights is not None:
         weights(made)
     provenance = {"dtype": str(dtype).removeprefix("torch."), "bos": "default"}
-    return LanguageModel(transformer_of(made), tokenizer, max_tokens, "default", provenance)
+    return LanguageModel(made, tokenizer, max_tokens, "default", provenance)

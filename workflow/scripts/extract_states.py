@@ -3,15 +3,17 @@
 import time
 
 from homogenization.run.job import job
+from homogenization.models.network import model_of_job
 from homogenization.run.files import write_json
 from homogenization.states.extraction import extract
-from homogenization.states.model import model_of_job
-from homogenization.states.reading import Reading
+from homogenization.states.long_texts import Texts
 
 with job(snakemake):
     began = time.perf_counter()
     model = model_of_job(snakemake)
     before = {"seconds_loading": time.perf_counter() - began}
-    reading = Reading.of_job(model, snakemake.input, snakemake.params, **snakemake.params.storage)
-    record = extract(reading, snakemake.output.states)
+    params = snakemake.params
+    identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
+    texts = Texts.of_files(snakemake.input.variant, snakemake.input.original)
+    record = extract(model, texts, identity, snakemake.output.states, **params.storage)
     write_json(before | record, snakemake.output.run)

@@ -14,12 +14,11 @@ from transformers import AutoModel, PreTrainedTokenizerFast
 from extracted import EMBEDDED, IDENTITY, read, run, tiny, trained_tokenizer
 from homogenization.config.models import Model
 from homogenization.models.built import BUILT_FILES
+from homogenization.models.network import load_model
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.long_texts import Texts, tokens_read
-from homogenization.states.model import load_model
 from homogenization.states.store import open_store
-from homogenization.states.stream import points_of
 from script import run_script
 from tiny_models import CONFIGS, network, reference
 
@@ -141,7 +140,7 @@ def test_states_that_are_not_finite_name_layer_and_review(tmp_path):
     if token in first:
         token = next(iter(set(model.tokenizer(EMBEDDED[1])["input_ids"]) - first))
     with torch.no_grad():
-        model.transformer.network.embed_tokens.weight[token] = torch.inf
+        model.base.embed_tokens.weight[token] = torch.inf
     with pytest.raises(HomogenizationError, match=r"front, shard 001, residual_stream/000, review r1: .*not finite"):
         run(model, EMBEDDED[:2], tmp_path / "s.zarr.zip")
     assert not list(tmp_path.iterdir())
@@ -158,7 +157,7 @@ def test_some_layers_alone_are_stored(tmp_path):
         np.testing.assert_array_equal(store.residual_stream(3), states[3])
         np.testing.assert_array_equal(store.final_norm(), final_norm)
         np.testing.assert_array_equal(store.attention_received(), received)
-        points = [(point, layer) for point, layer, _ in points_of(store)]
+        points = [(point, layer) for point, layer, _ in store.points()]
     assert points == [("residual_stream", 1), ("residual_stream", 3), ("final_norm", 3)]
 
 
@@ -208,4 +207,4 @@ def test_models_load_as_the_configuration_writes_them(tmp_path, monkeypatch, sou
     monkeypatch.chdir(tmp_path)
     shutil.copytree(resolve_weights(MINILM).folder, tmp_path / "model")
     configured = Model.model_validate({"weights": source, "device": "cpu"})
-    assert load_model(configured.params()).transformer.n_blocks == 6
+    assert load_model(configured.params()).n_blocks == 6

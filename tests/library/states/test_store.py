@@ -4,19 +4,15 @@ import os
 
 import numpy as np
 import pytest
-import torch
 import xarray
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 from zarr.storage import ZipStore
 
-from homogenization.names.points import layer_name
-from homogenization.run.errors import HomogenizationError
 from homogenization.states import store as module
-from homogenization.states.extraction import HeldStates
-from homogenization.states.store import open_store, write_store
-from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, contents_of, tokens_of, write
+from homogenization.states.store import open_store
+from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
 
 
 @pytest.fixture
@@ -25,8 +21,10 @@ def states():
 
 
 def test_everything_comes_back(tmp_path, states):
-    received = np.random.default_rng(1).random((N_BLOCKS, 21), dtype=np.float32)
-    write(tmp_path / "s.zarr.zip", states, LENGTHS, received=received, final_norm=states[0] * 2, windows=(None, 5))
+    random = np.random.default_rng(1)
+    received, first = random.random((N_BLOCKS, 21)), random.random((3, N_BLOCKS, 4))
+    optional = {"received": received, "first": first, "predicted": {"loss": np.arange(3.0)}}
+    write(tmp_path / "s.zarr.zip", states, LENGTHS, final_norm=states[0] * 2, windows=(None, 5), **optional)
     with open_store(tmp_path / "s.zarr.zip") as store:
         assert (store.layers, store.n_blocks, store.width, store.causal) == ([0, 1, 2], 2, 4, True)
         assert store.attention_windows == [None, 5]
@@ -34,6 +32,9 @@ def test_everything_comes_back(tmp_path, states):
             np.testing.assert_array_equal(store.residual_stream(layer), states[layer])
         np.testing.assert_array_equal(store.final_norm(), states[0] * 2)
         np.testing.assert_array_equal(store.attention_received(), received)
+        np.testing.assert_array_equal(store.attention_first(), first)
+        assert store.read("loss").tolist() == [0, 1, 2]
+        assert store.read("n_words").tolist() == LENGTHS
         assert store.review_ids == ["review0", "review1", "review2"]
         assert store.review_offsets.tolist() == [0, 6, 7, 21]
         assert store.positions.tolist() == [*range(6), 0, *range(14)]
@@ -49,7 +50,7 @@ def test_optional_arrays_may_be_absent(tmp_path, states):
     write(tmp_path / "s.zarr.zip", states, LENGTHS)
     with open_store(tmp_path / "s.zarr.zip") as store:
         assert store.final_norm() is None
-        assert store.attention_received() is None
+        assert store.attention_received() is store.attention_first() is None
 
 
 def test_xarray_reads_a_store_by_its_dimensions(tmp_path, states):
@@ -77,7 +78,8 @@ def test_chunks_of_any_size(tmp_path_factory, n, chunk_tokens):
 def test_bfloat16_comes_back_bit_for_bit(tmp_path_factory, bits):
     bits[(bits & 0x7F80) == 0x7F80] &= 0xFF7F  # neither infinite nor not a number
     path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
-    write_store(path, contents_of([21], 1, 4, "bfloat16"), {layer_name(0): bits[0]}, None)
+    states = (bits.astype(np.uint32) << 16).view(np.float32)
+    write(path, states, [21], "bfloat16")
     with open_store(path) as store:
         back = store.residual_stream(0)
     assert back.dtype == np.float32
@@ -91,34 +93,16 @@ def test_float16_rounds_as_numpy_does(tmp_path, states):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_tokens_are_read_by_slice_or_number_from_a_store_and_in_memory(tmp_path, states, dtype):
+def test_tokens_are_read_by_slice_or_number(tmp_path, states, dtype):
     write(tmp_path / "s.zarr.zip", states, LENGTHS, final_norm=states[0] * 2, dtype=dtype)
-    held = HeldStates(contents_of(LENGTHS, 3, 4, dtype, final_norm=True))
-    for review, (start, stop) in enumerate([(0, 6), (6, 7), (7, 21)]):
-        for layer, of_layer in enumerate(states):
-            held.put(layer_name(layer), review, torch.as_tensor(of_layer[start:stop]))
-        held.put("final_norm", review, torch.as_tensor(states[0, start:stop] * 2))
     with open_store(tmp_path / "s.zarr.zip") as store:
         for chosen in (slice(5, 19), slice(3, 3), np.array([20, 0, 7, 7, 8]), np.array([], dtype=np.int64)):
-            for read in (store, held):
-                np.testing.assert_array_equal(read.residual_stream(1, chosen), store.residual_stream(1)[chosen])
-                np.testing.assert_array_equal(read.final_norm(chosen), store.final_norm()[chosen])
+            np.testing.assert_array_equal(store.residual_stream(1, chosen), store.residual_stream(1)[chosen])
+            np.testing.assert_array_equal(store.final_norm(chosen), store.final_norm()[chosen])
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype"), [(np.nan, "float32"), (-np.inf, "bfloat16"), (np.inf, "float16"), (-70_000.0, "float16")]
-)
-def test_states_that_a_store_can_not_hold_are_refused(value, dtype):
-    held = HeldStates(contents_of(LENGTHS, 1, 4, dtype))
-    states = torch.zeros(14, 4)
-    states[3, 2] = value
-    held.put(layer_name(0), 0, states[:0].new_zeros(6, 4))
-    message = r"model tiny, variant front, shard 002, residual_stream/000, review review2: .*not finite"
-    with pytest.raises(HomogenizationError, match=message):
-        held.put(layer_name(0), 2, states)
-
-
-def test_a_failure_leaves_no_file(tmp_path, states):
-    with pytest.raises(KeyError):
-        write_store(tmp_path / "s.zarr.zip", contents_of(LENGTHS, 3, 4), {layer_name(0): states[0]}, None)
+def test_a_failure_leaves_no_file(tmp_path, states, monkeypatch):
+    monkeypatch.setattr(module, "_DIMENSIONS", module._DIMENSIONS | {"n_words": ("too", "many")})
+    with pytest.raises(ValueError, match="dimension"):
+        write(tmp_path / "s.zarr.zip", states, LENGTHS)
     assert not os.listdir(tmp_path)

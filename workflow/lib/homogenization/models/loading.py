@@ -71,8 +71,10 @@ def load_network(
     auto_class: Any,
     folder: Path,
     dtype: str,
+    *,
     not_needed: tuple[str, ...] = (),
     remedy: str = "Fetch the whole model again.",
+    head_optional: bool = False,
     **options: Any,
 ) -> PreTrainedModel:
     """The network in `folder`.
@@ -83,6 +85,7 @@ def load_network(
         dtype: Name of the parameters' dtype.
         not_needed: Prefixes of the names of parameters that may be absent from the files, and are then random.
         remedy: What to do where other parameters are absent.
+        head_optional: Whether a network whose files lack its head alone is given without it.
         options: Further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`; with `config`,
             the network may have fewer blocks than its files.
 
@@ -112,6 +115,8 @@ def load_network(
     except Exception as error:  # each architecture refuses fields of its configuration in its own way
         raise HomogenizationError(f"{folder}: the weights can't be loaded ({first_line(error)}).") from error
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith(not_needed))
+    if missing and head_optional and not any(key.startswith(f"{network.base_model_prefix}.") for key in missing):
+        return network.base_model
     if missing:
         raise HomogenizationError(
             f"{folder}: the safetensors lack {len(missing)} tensors of {type(network).__name__}, such as {missing[0]}; "

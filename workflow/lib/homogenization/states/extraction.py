@@ -1,6 +1,8 @@
-"""Extraction: a model reads reviews, and the residual stream of each layer and the attention received are stored."""
+"""Extraction: a model reads the reviews of a shard, and what its passes give is held in memory and stored once."""
 
-from collections.abc import Sequence
+import resource
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,92 +10,139 @@ import numpy as np
 import torch
 
 from homogenization.models.dtypes import torch_dtype
-from homogenization.names.points import ALL_TOKENS, FINAL_NORM, layer_name
-from homogenization.states.network import forward, refuse_not_finite
-from homogenization.states.reading import Reading
-from homogenization.states.store import write_store
-from homogenization.states.stream import Contents, TokenStates
+from homogenization.models.network import LanguageModel
+from homogenization.models.tokens import Tokens
+from homogenization.names.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.progress import progress
+from homogenization.states.forward import Pass, forward, predictions, refuse_not_finite
+from homogenization.states.long_texts import Texts, tokens_read
+from homogenization.states.store import ATTENTION_FIRST, PREDICTIONS, identity_of, write_store
 
 
-class HeldStates(TokenStates):
-    """The states of a shard in main memory.
-
-    Attributes:
-        arrays: states (tokens, width) of each point, in the dtype of the store.
-        received: attention received, float32 (blocks, tokens); None where it is not recorded.
-    """
-
-    def __init__(self, contents: Contents) -> None:
-        super().__init__(contents, contents.root_attributes())
-        n_tokens, dtype = len(self.token_ids), torch_dtype(contents.dtype)
-        self.arrays = {point: torch.empty(n_tokens, self.width, dtype=dtype) for point in contents.points}
-        recorded = contents.shape.attention_received
-        self.received = np.empty((self.n_blocks, n_tokens), dtype=np.float32) if recorded else None
-
-    def put(self, point: str, review: int, states: torch.Tensor) -> None:
-        """Keep the states (n, width) of a review.
-
-        Raises:
-            HomogenizationError: they are not finite, or beyond what the dtype of the store can hold.
-        """
-        start, stop = self.review_offsets[review : review + 2].tolist()
-        kept = self.arrays[point][start:stop]
-        kept.copy_(states)
-        refuse_not_finite(kept, f"{self.contents.identity}, {point}, review {self.review_ids[review]}")
-
-    def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream."""
-        return self.arrays[layer_name(layer)][tokens].float().numpy()
-
-    def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
-        """The states after the final norm."""
-        return self.arrays[FINAL_NORM][tokens].float().numpy() if FINAL_NORM in self.arrays else None
-
-    def attention_received(self) -> np.ndarray | None:
-        """What was recorded."""
-        return self.received
-
-
-def read_states(reading: Reading) -> HeldStates:
-    """Let a model read, one review at a time, and hold its states.
-
-    Raises:
-        HomogenizationError: states that are not finite.
-    """
-    states, shape = HeldStates(reading.contents), reading.shape
-
-    def run_pass(review: int, token_ids: Sequence[int]) -> None:
-        def take(layer: int, of_layer: torch.Tensor) -> None:
-            if layer in shape.layers:
-                states.put(layer_name(layer), review, of_layer)
-
-        result = forward(reading.model.transformer, token_ids, take)
-        if shape.final_norm:
-            states.put(FINAL_NORM, review, result.last_hidden_state)
-        if states.received is not None:
-            states.received[:, reading.tokens.span(range(review, review + 1))] = result.received.cpu()
-
-    reading.each_review(run_pass)
-    return states
-
-
-def extract(reading: Reading, path: str | Path) -> dict[str, Any]:
-    """Let a model read, and write the store of its states at `path`, whole.
+def extract(
+    model: LanguageModel,
+    texts: Texts,
+    identity: Mapping[str, str],
+    path: str | Path,
+    *,
+    record_attention: bool = True,
+    layers: Sequence[int] | None = None,
+    dtype: str = "auto",
+) -> dict[str, Any]:
+    """Let a model read reviews, and write the store of their states, whole.
 
     Args:
-        reading: the model and what it reads.
+        model: model that reads.
+        texts: reviews of one variant, with their originals.
+        identity: `model`, `variant` and `shard`, for provenance and messages.
         path: file of the store, `*.zarr.zip`.
+        record_attention: whether to store the attention that each token receives.
+        layers: layers of the residual stream that are stored, 0 before the first block, l after block l, -1 after the
+            last; None for all.
+        dtype: dtype of the store: float32, float16, bfloat16, or auto for the model's own.
 
     Returns:
-        The run record (`Reading.record`).
+        The run record: `identity`, n_reviews and n_tokens (as read), n_left_out (reviews that are too long),
+        max_tokens, seconds_total, seconds_forward (all passes), seconds_write, tokens_per_second (over the total),
+        peak_memory_mb (of the process), peak_device_memory_mb (of the CUDA device, or None), device, dtype of the model
+        and weights (where they come from).
 
     Raises:
-        HomogenizationError: states that are not finite.
+        HomogenizationError: the architecture can't be honoured, no original is short enough, the model lacks a layer of
+            `layers`, or states are not finite.
     """
-    states = read_states(reading)
-    bits = {
-        point: (array.view(torch.uint16) if array.dtype == torch.bfloat16 else array).numpy()
-        for point, array in states.arrays.items()
+    began = time.perf_counter()
+    layers = chosen_layers(layers, model.n_blocks, identity.get("model", model.architecture))
+    review_ids, tokens = tokens_read(model, texts)
+    words = dict(zip(texts.review_ids, (len(text.split()) for text in texts.texts), strict=True))
+    stored = model.provenance["dtype"] if dtype == "auto" else dtype
+    # what does not depend on the text, from a pass over a short one
+    shape = forward(model, [0, 1, 2], head=False)
+    # a norm follows the last block where it changes its states
+    final_norm = [] if torch.equal(shape.states[-1].to(shape.last.device), shape.last) else [FINAL_NORM]
+    arrays: dict[str, Any] = {
+        point: torch.empty(len(tokens.token_ids), model.width, dtype=torch_dtype(stored))
+        for point in [*map(layer_name, layers), *final_norm]
     }
-    write_store(path, reading.contents, bits, states.received)
-    return reading.record()
+    if record_attention and shape.received is not None:
+        arrays[ATTENTION_RECEIVED] = np.empty((model.n_blocks, len(tokens.token_ids)), dtype=np.float32)
+        arrays[ATTENTION_FIRST] = np.empty((len(review_ids), *shape.first.shape), dtype=np.float32)
+    arrays |= {name: np.full(len(review_ids), np.nan) for name in PREDICTIONS}
+    arrays["n_words"] = np.array([words[name] for name in review_ids], dtype=np.int64)
+    with progress(len(tokens.token_ids), "tokens") as advance:
+        for review, token_ids in enumerate(tokens.by_review):
+            of_review = forward(model, token_ids)
+            _keep(arrays, of_review, review, tokens, (identity_of(identity), review_ids[review]))
+            advance(len(token_ids))
+    read_through = time.perf_counter()
+    attributes = {
+        "review_ids": review_ids,
+        "n_blocks": model.n_blocks,
+        "width": model.width,
+        "layers": list(layers),
+        "causal": model.causal,
+        "attention_windows": list(shape.windows),
+        "storage_dtype": stored,
+        **model.provenance,
+        **identity,
+    }
+    write_store(path, tokens, {name: _numpy(array) for name, array in arrays.items()}, attributes)
+    ended = time.perf_counter()
+    n_tokens = len(tokens.token_ids)
+    return {
+        **identity,
+        "n_reviews": len(review_ids),
+        "n_tokens": n_tokens,
+        "n_left_out": len(texts.review_ids) - len(review_ids),
+        "max_tokens": model.max_tokens,
+        "seconds_total": ended - began,
+        "seconds_forward": read_through - began,
+        "seconds_write": ended - read_through,
+        "tokens_per_second": n_tokens / (ended - began),
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
+        "peak_device_memory_mb": torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_initialized() else None,
+        "device": str(model.device),
+        "dtype": model.provenance["dtype"],
+        "weights": model.provenance.get("weights"),
+    }
+
+
+def _keep(arrays: Mapping[str, Any], of_review: Pass, review: int, tokens: Tokens, names: tuple[str, str]) -> None:
+    """Put what a pass over one review gives where it belongs; `names` are those of the shard and of the review."""
+    span = tokens.span(range(review, review + 1))
+    points = {layer_name(layer): states for layer, states in enumerate(of_review.states)}
+    for point, states in {**points, FINAL_NORM: of_review.last}.items():
+        if point in arrays:
+            arrays[point][span].copy_(states)
+            refuse_not_finite(arrays[point][span], f"{names[0]}, {point}, review {names[1]}")
+    if ATTENTION_RECEIVED in arrays:
+        arrays[ATTENTION_RECEIVED][:, span] = of_review.received.cpu()
+        arrays[ATTENTION_FIRST][review] = of_review.first.cpu()
+    if of_review.logits is not None:
+        in_text = torch.from_numpy(tokens.offsets_of(review).any(axis=1))
+        found = predictions(of_review.logits, tokens.by_review[review], in_text)
+        for name, value in found._asdict().items():
+            arrays[name][review] = value
+
+
+def _numpy(array: Any) -> np.ndarray:
+    if isinstance(array, np.ndarray):
+        return array
+    return (array.view(torch.uint16) if array.dtype == torch.bfloat16 else array).numpy()
+
+
+def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tuple[int, ...]:
+    """The layers of the residual stream in `layers`, ascending; negative ones count from the last, None means all.
+
+    Raises:
+        HomogenizationError: the model has no such layer.
+    """
+    n_layers = n_blocks + 1
+    for layer in layers or ():
+        if not -n_layers <= layer < n_layers:
+            raise HomogenizationError(
+                f"states.layers: {layer} is no layer of the model {model}, which has {n_blocks} blocks. Allowed: 0 "
+                f"(before the first block) to {n_blocks}, or -1 (after the last block) down to {-n_layers}."
+            )
+    return tuple(range(n_layers)) if layers is None else tuple(sorted({layer % n_layers for layer in layers}))

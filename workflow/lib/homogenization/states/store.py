@@ -1,14 +1,23 @@
-"""The store of hidden states: a Zarr v3 group in a zip file, with one array for each layer, read as float32.
+"""The store of hidden states: a Zarr v3 group in a zip file, with an array for each layer, chunked over tokens.
 
-Arrays: `residual_stream/{layer}` (tokens, width) for each stored layer, `final_norm` (tokens, width) if the
-architecture has such a norm, `attention_received` (blocks, tokens) if it was recorded, and the tokens. Attributes hold
-the provenance.
+Arrays, with their dimensions:
+
+    residual_stream/{layer}  (token, width)          for each stored layer: 0 before the first block, l after block l
+    final_norm               (token, width)          where a norm follows the last block
+    attention_received       (block, token)          float32, where attention was measured
+    attention_first          (review, block, head)   float32, likewise: mean attention to the first token
+    token_ids, positions     (token,)
+    token_offsets            (token, end)            characters in the text; (0, 0) for a token outside of it
+    review_offsets           (boundary,)             where each review's tokens begin and end
+    n_words                  (review,)
+    loss, entropy, divergence  (review,)               float64, of the predictions; NaN without a language-model head
+
+Attributes hold the shape and the provenance.
 """
 
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -19,42 +28,65 @@ from zarr.codecs import BloscCodec
 from zarr.storage import ZipStore
 
 from homogenization.models.tokens import Tokens
-from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
+from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, RESIDUAL_STREAM, layer_name
 from homogenization.run.files import damage, written_whole
-from homogenization.states.stream import Contents, StoreShape, TokenStates
 
-_BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
-_CHUNK_TOKENS = 4096
-# names of the dimensions of arrays, by which other libraries tell them apart
+ATTENTION_FIRST = "attention_first"
+PREDICTIONS = ("loss", "entropy", "divergence")
 _DIMENSIONS = {
-    "review_offsets": ("boundary",),
+    ATTENTION_RECEIVED: ("block", "token"),
+    ATTENTION_FIRST: ("review", "block", "head"),
     "token_ids": ("token",),
     "positions": ("token",),
     "token_offsets": ("token", "end"),
-    ATTENTION_RECEIVED: ("block", "token"),
+    "review_offsets": ("boundary",),
+    "n_words": ("review",),
+    **dict.fromkeys(PREDICTIONS, ("review",)),
 }
-TOKEN_ARRAYS = tuple(name for name in _DIMENSIONS if name != ATTENTION_RECEIVED)
+_STATES = ("token", "width")
+_BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
+_CHUNK_TOKENS = 4096
 
 
-class StateStore(TokenStates):
+class StateStore:
     """A store open for reading. States are read as float32, whatever their dtype in the store.
 
     Attributes:
+        attributes: provenance; `model`, `variant`, `shard`; shape; `storage_dtype`.
+        review_ids: names of the reviews.
+        review_offsets: int64 (reviews + 1,), where each review's tokens begin and end.
+        token_ids: int64 (tokens,).
+        token_offsets: character spans, int32 (tokens, 2); (0, 0) for a token outside of the text.
         positions: position of each token in its review, int32 (tokens,).
+        n_blocks: blocks of the model.
+        layers: the stored layers of the residual stream, ascending.
+        width: width of the residual stream.
+        causal: whether the model's attention is causal.
+        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
     """
 
     def __init__(self, group: zarr.Group) -> None:
         self._group = group
-        attributes: dict[str, Any] = dict(group.attrs)
-        of_shape = {field.name: attributes[field.name] for field in fields(StoreShape)}
-        shape = StoreShape(**of_shape | {name: tuple(of_shape[name]) for name in ("layers", "attention_windows")})
-        arrays = {name: self.read(name) for name in TOKEN_ARRAYS}
-        self.positions = arrays.pop("positions")
-        dtype = attributes["storage_dtype"]
-        super().__init__(Contents(shape, attributes["review_ids"], Tokens(**arrays), attributes, dtype), attributes)
+        self.attributes: dict[str, Any] = dict(group.attrs)
+        self.review_ids: list[str] = self.attributes["review_ids"]
+        self.n_blocks, self.width, self.layers, self.causal, self.attention_windows = (
+            self.attributes[name] for name in ("n_blocks", "width", "layers", "causal", "attention_windows")
+        )
+        self.review_offsets, self.token_ids, self.token_offsets, self.positions = map(
+            self.read, ("review_offsets", "token_ids", "token_offsets", "positions")
+        )
+
+    @property
+    def identity(self) -> str:
+        """Model, variant and shard for messages."""
+        return identity_of(self.attributes)
 
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream; only the states of these tokens are in memory, and a few chunks.
+        """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l.
+
+        Args:
+            layer: one of `layers`.
+            tokens: consecutive tokens, or an int64 array of their numbers in the store.
 
         Raises:
             ValueError: the layer is not stored.
@@ -64,24 +96,41 @@ class StateStore(TokenStates):
         return self._read_states(layer_name(layer), tokens)
 
     def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
-        """The states after the final norm."""
-        return self._read_states(FINAL_NORM, tokens) if self.contents.shape.final_norm else None
+        """The states after the final norm (tokens, width), float32; None where no norm follows the last block."""
+        return self._read_states(FINAL_NORM, tokens) if FINAL_NORM in self._group else None
 
     def attention_received(self) -> np.ndarray | None:
-        """What was recorded."""
-        return self.read(ATTENTION_RECEIVED) if self.contents.shape.attention_received else None
+        """Attention received, float32 (blocks, tokens); None where it was not measured."""
+        return self.read(ATTENTION_RECEIVED) if ATTENTION_RECEIVED in self._group else None
+
+    def attention_first(self) -> np.ndarray | None:
+        """Mean attention to the first token, float32 (reviews, blocks, heads); None where it was not measured."""
+        return self.read(ATTENTION_FIRST) if ATTENTION_FIRST in self._group else None
+
+    def points(self) -> Iterator[tuple[str, int, np.ndarray]]:
+        """Point, layer and states (tokens, width) of each stored layer; the one after the final norm comes last.
+
+        One layer is in memory at a time.
+        """
+        for layer in self.layers:
+            yield RESIDUAL_STREAM, layer, self.residual_stream(layer)
+        if (after_norm := self.final_norm()) is not None:
+            yield FINAL_NORM, self.n_blocks, after_norm
 
     def read(self, name: str, first_axis: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The array `name` as stored, or the chosen part of its first axis; bfloat16 appears as its bits in uint16."""
+        """The array `name` as stored, or a part of its first axis; bfloat16 appears as its bits in uint16."""
         return self._group[name].oindex[first_axis]
 
     def _read_states(self, name: str, tokens: slice | np.ndarray) -> np.ndarray:
         states = self.read(name, tokens)
         if self._group[name].attrs.get("stored_as") == _BFLOAT16_BITS:
-            states = states.astype(np.uint32)
-            states <<= 16
-            states = states.view(np.float32)
+            states = (states.astype(np.uint32) << 16).view(np.float32)
         return states.astype(np.float32, copy=False)
+
+
+def identity_of(attributes: Mapping[str, Any]) -> str:
+    """Model, variant and shard for messages."""
+    return ", ".join(f"{name} {attributes[name]}" for name in ("model", "variant", "shard") if name in attributes)
 
 
 @contextmanager
@@ -101,48 +150,36 @@ def open_store(path: str | Path) -> Iterator[StateStore]:
 
 
 def write_store(
-    path: str | Path, contents: Contents, states: Mapping[str, np.ndarray], received: np.ndarray | None
+    path: str | Path, tokens: Tokens, arrays: Mapping[str, np.ndarray], attributes: Mapping[str, Any]
 ) -> None:
     """Write a store; the file gets its name when it is complete.
 
     Args:
         path: file of the store, `*.zarr.zip`.
-        contents: what is known of it before its numbers.
-        states: (tokens, width) of each of `contents.points`, in the dtype of `contents`; uint16 bits of bfloat16.
-        received: attention received, float32 (blocks, tokens); None where it was not recorded.
+        tokens: tokens of all reviews, end to end.
+        arrays: further arrays by name; states in the dtype of the store, of bfloat16 the bits in uint16.
+        attributes: `review_ids`, `n_blocks`, `width`, `layers`, `causal`, `attention_windows`, and the provenance.
     """
-    stored_as = {"stored_as": _BFLOAT16_BITS} if contents.dtype == "bfloat16" else {}
-    # float32 and float16 don't compress; bfloat16 shrinks by a quarter and is read faster
-    compressors = BloscCodec(cname="lz4", shuffle="bitshuffle") if stored_as else None
-    n_tokens = max(len(contents.tokens.token_ids), 1)  # a shard without reviews has arrays without chunks
+    of_tokens = ("token_ids", "positions", "token_offsets", "review_offsets")
+    arrays = {**arrays, **{name: getattr(tokens, name) for name in of_tokens}}
+    n_tokens = max(len(tokens.token_ids), 1)  # a shard without reviews has arrays without chunks
     # chunks of equal size: Zarr would pad a short last one
     chunk = math.ceil(n_tokens / math.ceil(n_tokens / _CHUNK_TOKENS))
     with written_whole(path) as partial, closing(ZipStore(partial, mode="w")) as store:
-        group = zarr.create_group(store, attributes=contents.root_attributes())
-        for point in contents.points:
-            chunks = (chunk, contents.shape.width)
-            _write(group, point, states[point], chunks, compressors=compressors, attributes=stored_as)
-        if received is not None:
-            _write(group, ATTENTION_RECEIVED, received, (1, n_tokens))
-        for name in TOKEN_ARRAYS:
-            _write(group, name, getattr(contents.tokens, name))
-
-
-def _write(
-    group: zarr.Group,
-    name: str,
-    values: np.ndarray,
-    chunks: tuple[int, ...] | None = None,
-    **options: Any,
-) -> None:
-    """Write an array, in a single chunk where `chunks` is None."""
-    array = group.create_array(
-        name,
-        shape=values.shape,
-        chunks=chunks or tuple(max(length, 1) for length in values.shape),
-        dimension_names=_DIMENSIONS.get(name, ("token", "width")),
-        dtype=values.dtype,
-        config={"write_empty_chunks": True},
-        **{"compressors": None, **options},
-    )
-    array[...] = values
+        group = zarr.create_group(store, attributes=dict(attributes))
+        for name, values in arrays.items():
+            dimensions = _DIMENSIONS.get(name, _STATES)
+            bits = dimensions == _STATES and values.dtype == np.uint16
+            shape = tuple(max(length, 1) for length in values.shape)
+            array = group.create_array(
+                name,
+                shape=values.shape,
+                chunks=(chunk, shape[1]) if dimensions == _STATES else shape,
+                dimension_names=dimensions,
+                dtype=values.dtype,
+                # float32 and float16 don't compress; bfloat16 shrinks by a quarter and is read faster
+                compressors=BloscCodec(cname="lz4", shuffle="bitshuffle") if bits else None,
+                attributes={"stored_as": _BFLOAT16_BITS} if bits else {},
+                config={"write_empty_chunks": True},
+            )
+            array[...] = values

@@ -1,0 +1,55 @@
+"""Loss, entropy and divergence of a text's predictions, against closed forms and transformers' own loss."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from extracted import EMBEDDED, IDENTITY, trained_tokenizer
+from homogenization.models.network import load_model
+from homogenization.states.extraction import extract
+from homogenization.states.forward import predictions
+from homogenization.states.long_texts import Texts
+from homogenization.states.store import open_store
+from tiny_models import CONFIGS
+
+EVERY = torch.ones(200, dtype=torch.bool)
+
+
+def test_equal_predictions_have_no_divergence():
+    found = predictions(torch.zeros(200, 50), [7] * 200, EVERY)
+    assert found.loss == pytest.approx(199 * np.log(50), rel=1e-6)
+    assert found.entropy == pytest.approx(np.log(50), rel=1e-6)
+    assert found.divergence == pytest.approx(0, abs=1e-6)
+
+
+def test_certain_predictions_of_different_tokens_have_the_largest_divergence():
+    ids = [*range(50), 0]
+    logits = torch.full((51, 50), -1e4)
+    logits[torch.arange(50), torch.tensor(ids[1:])] = 0
+    found = predictions(logits, ids, EVERY[:51])
+    assert (found.loss, found.entropy) == (0, 0)
+    assert found.divergence == pytest.approx(np.log(50), rel=1e-6)
+
+
+def test_tokens_that_do_not_count_are_no_part_of_it():
+    logits, ids = torch.randn(9, 20, generator=torch.Generator().manual_seed(0)), list(range(9))
+    read = torch.tensor([0, 1, 1, 1, 1, 1, 1, 1, 0], dtype=torch.bool)
+    assert predictions(logits, ids, read) == predictions(logits[:8], ids[:8], read[:8])
+    assert np.isnan(predictions(logits, ids, EVERY[:9] & False)).all()
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2"])
+def test_a_store_holds_the_loss_of_transformers(name, tmp_path):
+    torch.manual_seed(0)
+    network = AutoModelForCausalLM.from_config(CONFIGS[name]).eval()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>", model_max_length=512)
+    model = load_model({"weights": network, "tokenizer": tokenizer, "bos": "default", "max_tokens": None})
+    extract(model, Texts(["a", "b"], EMBEDDED[:2]), IDENTITY, tmp_path / "s.zarr.zip")
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        for index, text in enumerate(EMBEDDED[:2]):
+            ids = torch.tensor([tokenizer(text)["input_ids"]])
+            with torch.inference_mode():
+                mean = network(input_ids=ids, labels=ids).loss.item()
+            assert store.read("loss")[index] == pytest.approx(mean * (ids.shape[1] - 1), rel=1e-5)
+            assert store.read("n_words")[index] == len(text.split())

@@ -1,0 +1,156 @@
+"""Language models and encoders: network, tokenizer, largest number of tokens, and provenance."""
+
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from homogenization.models.blocks import blocks_of, unsupported
+from homogenization.models.built import with_built_weights
+from homogenization.models.devices import placement
+from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
+from homogenization.models.tokenizer import check_tokenizer, load_tokenizer
+from homogenization.models.tokens import opening_token_id
+from homogenization.models.weights import resolve_weights
+from homogenization.run.errors import HomogenizationError
+
+_LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "zarr")
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A loaded model.
+
+    Attributes:
+        network: network of transformers in evaluation mode, with its language-model head if it is causal and has one.
+        tokenizer: fast tokenizer.
+        max_tokens: most tokens of a text, at most the model's context.
+        bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
+        provenance: weights, their revision, architecture, dtype, bos, max_tokens and library versions.
+    """
+
+    network: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    max_tokens: int
+    bos: str
+    provenance: dict[str, Any]
+
+    @property
+    def base(self) -> PreTrainedModel:
+        """The network without a head."""
+        return self.network.base_model
+
+    @cached_property
+    def blocks(self) -> torch.nn.ModuleList:
+        """Transformer blocks, in order."""
+        return blocks_of(self.base)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks; the residual stream has one layer more."""
+        return len(self.blocks)
+
+    @property
+    def width(self) -> int:
+        """Width of the residual stream."""
+        return self.base.config.get_text_config().hidden_size
+
+    @property
+    def device(self) -> torch.device:
+        """The device of token ids; blocks may be on other devices."""
+        # weights that accelerate offloads are on no device until they are needed
+        hook = getattr(self.network, "_hf_hook", None)
+        return self.network.device if hook is None else torch.device(hook.execution_device)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Dtype of the weights."""
+        return self.network.dtype
+
+    @property
+    def architecture(self) -> str:
+        """Name of the class of the network without its head."""
+        return type(self.base).__name__
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the network predicts tokens."""
+        return self.network is not self.base
+
+    @cached_property
+    def causal(self) -> bool:
+        """Whether a token attends to earlier ones and itself alone."""
+        return all(getattr(module, "is_causal", True) for module in self.base.modules())
+
+
+def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
+    """Load the model of a configuration entry: only safetensors, and no code with them.
+
+    Or take one that is in memory, as it is and where it is.
+
+    Args:
+        entry: entry of `models`: `weights`, `dtype`, `device` (auto: CUDA, MPS, CPU), `bos`, `max_tokens` (None: the
+            model's context). Of a model in memory, `weights` is the network of transformers, with its `tokenizer`;
+            dtype and device are its own.
+        gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
+
+    Raises:
+        HomogenizationError: files are missing or damaged; the architecture is unknown or can't be honoured; the device
+            is absent or too small; `max_tokens` is above the context; or `bos` is `always` and there is no BOS token.
+    """
+    read = _in_memory if isinstance(entry["weights"], PreTrainedModel) else _from_files
+    network, tokenizer, made = read(entry, gpus)
+    model = LanguageModel(network.eval(), tokenizer, made["max_tokens"], entry["bos"], made)
+    made["architecture"], made["bos"] = model.architecture, model.bos
+    made["libraries"] = {library: importlib.metadata.version(library) for library in _LIBRARIES}
+    assert model.blocks  # refuses architectures whose blocks can't be told
+    return model
+
+
+def model_of_job(job: Any) -> LanguageModel:
+    """The model of a job: the parameter `model`, with the files of the input `weights`, on the job's GPUs."""
+    entry = with_built_weights(job.params.model, job.input.get("weights", []))
+    return load_model(entry, job.resources.get("gpu", 0))
+
+
+def _from_files(entry: Mapping[str, Any], gpus: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]:
+    """Network, tokenizer, and where they come from with `max_tokens`; the weights are loaded when all else is right."""
+    weights = resolve_weights(entry["weights"])
+    places = placement(entry["device"], gpus)
+    config = load_config(weights.folder)
+    _refuse_two_streams(config)
+    tokenizer = load_tokenizer(weights.folder, entry["bos"])
+    made = {"weights": weights.description, "revision": weights.revision}
+    made |= {"dtype": entry["dtype"], "max_tokens": checked_max_tokens(entry, config, tokenizer, weights.folder)}
+    auto_class = AutoModelForCausalLM if is_causal(config) else AutoModel
+    # a pooler follows the last block and no state depends on it
+    options = {"not_needed": ("pooler.",), "attn_implementation": "eager", **places}
+    network = load_network(auto_class, weights.folder, entry["dtype"], head_optional=True, **options)
+    return network, tokenizer, made
+
+
+def _in_memory(entry: Mapping[str, Any], gpus: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]:
+    """The same of a network that is loaded, with the head that it has."""
+    network, tokenizer = entry["weights"], entry.get("tokenizer")
+    _refuse_two_streams(network.config)
+    if tokenizer is None:
+        raise HomogenizationError("tokenizer: missing; a model in memory needs it beside `weights`")
+    check_tokenizer(tokenizer, network.config, "memory")
+    if entry["bos"] == "always" and opening_token_id(tokenizer) is None:
+        raise HomogenizationError(
+            "bos: 'always', and the tokenizer names no BOS token. Set tokenizer.bos_token, or use default or never."
+        )
+    made = {"weights": "in memory", "revision": None}
+    made |= {"dtype": str(network.dtype).removeprefix("torch.")}
+    made |= {"max_tokens": checked_max_tokens(entry, network.config, tokenizer, Path("memory"))}
+    return network, tokenizer, made
+
+
+def _refuse_two_streams(config: PreTrainedConfig) -> None:
+    if getattr(config, "is_encoder_decoder", False):
+        raise unsupported(config.model_type, "an encoder-decoder has two residual streams")

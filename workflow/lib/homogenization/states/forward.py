@@ -1,0 +1,306 @@
+"""One text, one pass: the residual stream, attention, the points of blocks that a caller taps, and the predictions.
+
+Attention is transformers' own, mask included: one function, registered with its `AttentionInterface`, computes what
+eager attention does and hands the weights to a `watch` on their way to the values.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, PreTrainedModel
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+from homogenization.models.blocks import after_module, before_module, unsupported
+from homogenization.models.network import LanguageModel
+from homogenization.run.errors import HomogenizationError
+
+WATCHED = "watched"
+# arguments of attention functions that leave its weights as they are: queries and keys hold their positions already
+_WITHOUT_EFFECT = frozenset({"position_ids", "deterministic"})
+_POSITIONS_AT_ONCE = 64  # predictions that are evaluated together
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The attention of one block over one text, between the softmax and the values.
+
+    Attributes:
+        block: index of the block, from 0.
+        weights: (heads, queries, keys), float32 (float64 in a float64 model); rows sum to 1, or to less where the
+            block has learned sinks.
+        seen: (queries, keys) bool: whether a query may see a key.
+    """
+
+    block: int
+    weights: Tensor
+    seen: Tensor
+
+
+Watch = Callable[[Attention], Tensor]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass over one text of n tokens gives.
+
+    Attributes:
+        states: the residual stream (n, width) before the first block and after each block, in the model's dtype.
+        last: (n, width) states after the final norm; after the last block, where no norm follows it.
+        logits: (n, vocabulary) of the next token; None without a language-model head, or where it was not asked for.
+        received: attention that each token receives, c_j = sum over the queries i of A_ij, mean over the heads: float32
+            (blocks, n). None where the architecture's attention is out of reach.
+        first: mean attention of all queries to the first token, float32 (blocks, heads); None likewise.
+        windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
+        taps: (n, width) by block, from 0, and name of the tap.
+    """
+
+    states: list[Tensor]
+    last: Tensor
+    logits: Tensor | None
+    received: Tensor | None
+    first: Tensor | None
+    windows: tuple[int | None, ...]
+    taps: dict[tuple[int, str], Tensor]
+
+
+@dataclass
+class _Record:
+    """What attention does in one pass."""
+
+    architecture: str
+    block_of: Mapping[int, int]
+    watch: Watch | None
+    received: dict[int, Tensor] = field(default_factory=dict)
+    first: dict[int, Tensor] = field(default_factory=dict)
+    windows: dict[int, int | None] = field(default_factory=dict)
+
+
+_current: ContextVar[_Record | None] = ContextVar("record", default=None)
+
+
+def attend(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    is_causal: bool | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Eager attention of one block over one text, with the arguments of transformers' `AttentionInterface`.
+
+    Args:
+        module: attention module.
+        query: (1, heads, n, head width).
+        key: (1, key-value heads, n, head width); heads is a multiple of key-value heads.
+        value: (1, key-value heads, n, value width).
+        attention_mask: what is added to the scores, (1, 1, n, n); None for nothing.
+        scaling: factor of the scores, by default 1 / sqrt(head width).
+        dropout: 0.
+        sliding_window: distance from which a query no longer sees a key; the mask holds it too.
+        softcap: bound of the scores, softcap * tanh(score / softcap) (Gemma 2).
+        s_aux: learned sinks (heads,) (gpt-oss): one more column of the softmax, which no value belongs to.
+        is_causal: whether a query sees its own key and earlier ones alone; None: what the module says.
+        others: refused unless they are None, False or without effect on the weights.
+
+    Returns:
+        The output (1, n, heads, value width), and None in place of the weights.
+
+    Raises:
+        HomogenizationError: an argument is unknown; it is named with the architecture.
+    """
+    record, n = _current.get(), query.shape[2]
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if record is not None:
+        block = record.block_of.get(id(module))
+        for name, argument in {**others, "dropout": dropout or None}.items():
+            if name not in _WITHOUT_EFFECT and argument is not None and argument is not False:
+                raise unsupported(record.architecture, f"its attention takes {name!r}, which is not known here")
+        if block is None or block in record.received or key.shape[2] != n:
+            raise unsupported(record.architecture, "it attends outside of its blocks, twice in one, or beyond the text")
+        if causal and attention_mask is None:
+            raise unsupported(record.architecture, "its attention is causal and has no mask")
+    groups = query.shape[1] // key.shape[1]
+    key, value = (states.repeat_interleave(groups, dim=1) if groups > 1 else states for states in (key, value))
+    scores = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    weights = _softmax(scores, s_aux)[0]
+    if record is not None:
+        if record.watch is not None:
+            weights = record.watch(Attention(block, weights, _seen(attention_mask, n, query.device)))
+        record.received[block] = weights.sum(1).mean(0).float()
+        record.first[block] = weights[:, :, 0].mean(1).float()
+        record.windows[block] = sliding_window
+    return (weights[None].to(value.dtype) @ value).transpose(1, 2).contiguous(), None
+
+
+def _seen(mask: Tensor | None, n: int, device: torch.device) -> Tensor:
+    """(queries, keys) bool: whether a query sees a key, by what is added to the scores, (1, 1, n, n)."""
+    if mask is None:
+        return torch.ones(n, n, dtype=torch.bool, device=device)
+    return mask[0, 0] > torch.finfo(mask.dtype).min / 2
+
+
+def _softmax(scores: Tensor, sinks: Tensor | None) -> Tensor:
+    """Weights of scores (1, heads, n, n), in float32 or wider; learned sinks (heads,) take their share and leave."""
+    dtype = torch.promote_types(scores.dtype, torch.float32)
+    if sinks is None:
+        return scores.softmax(-1, dtype=dtype)
+    column = sinks.reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+    with_sinks = torch.cat([scores, column.to(scores.dtype)], dim=-1)
+    return (with_sinks - with_sinks.amax(-1, keepdim=True)).softmax(-1, dtype=dtype)[..., :-1]
+
+
+AttentionInterface.register(WATCHED, attend)
+AttentionMaskInterface.register(WATCHED, eager_mask)
+
+
+@torch.inference_mode()
+def forward(
+    model: LanguageModel,
+    token_ids: Sequence[int],
+    *,
+    watch: Watch | None = None,
+    taps: Mapping[str, tuple[str, str]] | None = None,
+    positions: Sequence[int] | None = None,
+    head: bool = True,
+) -> Pass:
+    """Run `model` over one text.
+
+    Args:
+        model: model to run.
+        token_ids: token ids of the text, (n,).
+        watch: function that the attention of each block passes through; it returns the weights that weigh the values.
+        taps: name -> path of a module inside each block ("" is the block), and its `input` or `output`.
+        positions: position ids, (n,); None to count from 0.
+        head: whether to compute the logits, of a model that has a language-model head.
+
+    Raises:
+        HomogenizationError: the architecture can't be honoured, or `watch` would see no attention.
+    """
+    _let_watch(model.base)
+    block_of = {id(module): number for number, block in enumerate(model.blocks) for module in block.modules()}
+    record = _Record(model.architecture, block_of, watch)
+    stream: list[Tensor] = []
+    tapped: dict[tuple[int, str], Tensor] = {}
+    last: list[Tensor] = []
+    hooks = [before_module(model.blocks[0], lambda states: stream.append(states[0].clone()))]
+    hooks += [after_module(block, lambda states: stream.append(states[0].clone())) for block in model.blocks]
+    hooks += [model.base.register_forward_hook(lambda _module, _inputs, output: last.append(output[0][0]))]
+    for number, block in enumerate(model.blocks):
+        for name, (path, side) in (taps or {}).items():
+            hook = {"input": before_module, "output": after_module}[side]
+            hooks.append(hook(block.get_submodule(path), partial(_keep, tapped, (number, name))))
+    ids = torch.as_tensor(token_ids, device=model.device)[None]
+    placed = {} if positions is None else {"position_ids": torch.as_tensor(positions, device=model.device)[None]}
+    with ExitStack() as at_the_end:
+        for hook in hooks:
+            at_the_end.callback(hook.remove)
+        at_the_end.enter_context(_recording(record))
+        # without a mask of ones, transformers takes equal positions for several texts and draws borders
+        run = model.network if head else model.base
+        output = run(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **placed)
+    if len(stream) != model.n_blocks + 1 or stream[-1].shape != last[0].shape:
+        raise unsupported(model.architecture, "its residual stream does not pass once through each block")
+    measured = len(record.received) == model.n_blocks
+    if watch is not None and not measured:
+        raise HomogenizationError(
+            f"{model.architecture}: its attention can't be changed, since it does not pass through transformers' "
+            "AttentionInterface. Its states can be measured; leave it out of 'interventions.models'."
+        )
+    received, first = (
+        torch.stack([of_block.to(model.device) for _, of_block in sorted(rows.items())]) if measured else None
+        for rows in (record.received, record.first)
+    )
+    logits = output.logits[0] if head and model.has_head else None
+    windows = tuple(record.windows.get(block) for block in range(model.n_blocks))
+    return Pass(stream, last[0], logits, received, first, windows, tapped)
+
+
+def _let_watch(network: PreTrainedModel) -> None:
+    """Set the attention of a network to ours, where its class goes through the interface."""
+    if getattr(network, "_watched", False):
+        return
+    network.set_attn_implementation(WATCHED)
+    network._watched = True
+
+
+@contextmanager
+def _recording(record: _Record) -> Iterator[None]:
+    token = _current.set(record)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def _keep(tapped: dict[tuple[int, str], Tensor], place: tuple[int, str], states: Tensor) -> None:
+    tapped[place] = states[0].clone()
+
+
+class Predictions(NamedTuple):
+    """How well and how alike a model predicts the tokens of one text, in nats.
+
+    Attributes:
+        loss: -log p(x_i | x_1 … x_i-1), summed over the tokens that are read.
+        entropy: mean entropy of the predictions of these tokens.
+        divergence: their Jensen-Shannon divergence over positions: entropy of the mean prediction - mean entropy.
+    """
+
+    loss: float
+    entropy: float
+    divergence: float
+
+
+@torch.inference_mode()
+def predictions(logits: Tensor, token_ids: Sequence[int], read: Tensor) -> Predictions:
+    """Evaluate the predictions of one text, some positions at a time.
+
+    Args:
+        logits: (n, vocabulary) of the next token.
+        token_ids: (n,) tokens of the text.
+        read: (n,) bool: the tokens that count; the first is never predicted. NaN where there are none.
+    """
+    ids = torch.as_tensor(token_ids, device=logits.device)
+    places = torch.nonzero(torch.as_tensor(read)[1:])[:, 0].to(logits.device)
+    loss = entropy = torch.zeros((), dtype=torch.float64, device=logits.device)
+    mean = torch.zeros(logits.shape[1], dtype=torch.float64, device=logits.device)
+    for at_once in places.split(_POSITIONS_AT_ONCE):
+        log_p = logits[at_once].float().log_softmax(-1)
+        p = log_p.exp()
+        loss = loss - log_p.gather(1, ids[at_once + 1, None]).sum(dtype=torch.float64)
+        entropy = entropy + torch.special.entr(p).sum(dtype=torch.float64)
+        mean += p.sum(0, dtype=torch.float64)
+    n = len(places)
+    if n == 0:
+        return Predictions(torch.nan, torch.nan, torch.nan)
+    entropy, of_mean = entropy.item() / n, torch.special.entr(mean / n).sum().item()
+    return Predictions(loss.item(), entropy, of_mean - entropy)
+
+
+def refuse_not_finite(states: Tensor, where: str) -> None:
+    """Raise unless all `states` are finite.
+
+    Raises:
+        HomogenizationError: they are not; it begins with `where`.
+    """
+    if not states.isfinite().all():
+        raise HomogenizationError(
+            f"{where}: states that are not finite. Run the model, and store its states, in bfloat16 or float32 "
+            "('dtype' of both), whose range is wider than float16's; if they are already, its weights are damaged."
+        )
