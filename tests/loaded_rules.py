@@ -99,12 +99,13 @@ def script_of(rule: Rule) -> Path:
 
 
 def named_modules(rule: Rule) -> list[str]:
-    """The module that the script of a rule imports by name, where it does, and those that this one imports so."""
-    if rule.params.get("measures"):
-        return [f"measures.{name}" for name, _ in rule.output.items() if name not in ("run", "sample")]
-    module = value_of(rule.params.get("module"))
-    statistics = {claim["statistic"] for claim in rule.params.get("claims", ())}
-    return [] if module is None else [module, *sorted(f"claims.statistics.{name}" for name in statistics)]
+    """The modules that the script of a rule imports by name, and those that these import so."""
+    if rule.script.endswith("plot.py"):
+        return [f"figures.{figure['module']}" for name, figure in rule.params.items() if name != "code"]
+    tables = value_of(rule.params.get("tables")) or {}
+    claims = tables.get("claims.judgement", {}).get("claims", ())
+    statistics = {f"claims.statistics.{claim['statistic']}" for claim in claims}
+    return [*filter(None, [value_of(rule.params.get("module"))]), *tables, *sorted(statistics)]
 
 
 def value_of(param: object) -> object:

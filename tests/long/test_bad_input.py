@@ -29,7 +29,7 @@ def test_reviews_longer_than_the_context_are_left_out_and_counted(finished):
     assert 0 < read["n_left_out"].sum() < 24
     announced = f"models.tiny: of 24 texts of all variants, {read['n_left_out'].sum()} are left out"
     assert f"warning: {announced}" in printed
-    assert announced in (finished.folder / "results/logs/tables/tabulate_extraction.log").read_text()
+    assert announced in (finished.folder / "results/logs/tables/collect.log").read_text()
     planned = pl.read_csv(finished.folder / "results/plan/plan.csv").row(0, named=True)
     assert (planned["reviews_left_out"], planned["tokens"]) == (read["n_left_out"].sum(), read["n_tokens"].sum())
 

@@ -70,4 +70,4 @@ def test_originals_alone_are_a_study_too(checkout):
     changes = {"variants": dict.fromkeys(rewritten), "mauve": {"variants": None}, "figures": {"labels": labels}}
     printed = overlaid(checkout, **changes)
     assert re.search(r"^score_similarity +1$", printed, re.MULTILINE), "pairs of unrelated reviews"
-    assert "plot_placement" not in printed
+    assert "plot_texts" not in printed

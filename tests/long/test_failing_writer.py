@@ -41,5 +41,5 @@ def test_a_study_whose_writer_fails_describes_the_rest(project, tmp_path):
         assert set(pl.read_parquet(tables / f"{name}.parquet")["variant"]) == {"original", "front"}, name
     verdicts = pl.read_csv(tables / "claims.csv").filter(pl.col("claim").str.contains("-key-"))
     assert set(verdicts["verdict"]) == {"not tested"}
-    assert "0 of 12 reviews" in (results / "logs/tables/test_contrasts.log").read_text()
+    assert "0 of 12 reviews" in (results / "logs/tables/estimate.log").read_text()
     assert "none of the 12 reviews" in (results / "logs/variants/paraphrase/000.log").read_text()

@@ -4,43 +4,21 @@ import copy
 import os
 import shutil
 from collections import Counter
-from contextlib import chdir
 
 import pytest
 
-from conftest import LLAMA, ROOT, SMALL, Project, copy_workflow, with_changes
-from homogenization.config.study import load_study
-from homogenization.figures.catalogue import drawn_figures
-from homogenization.tables.catalogue import TABLES
+from conftest import LLAMA, SMALL, Project, copy_workflow, with_changes
 from kill_and_resume import jobs_of
 
 SHARDS = 2
 VARIANTS = 2
 JOBS = SHARDS * VARIANTS  # of one model
 
-EXTREMA = {"find_extrema": 1}
-# everything that is computed of the metrics of reviews
-STATISTICS = dict.fromkeys(("test_contrasts", "measure_depth", "find_extrema", "judge_claims"), 1)
 # of a model; which reviews are examples follows from the metrics
 EXAMPLES = {"read_examples": 1, "make_text_page": 1}
-OF_METRICS = {rule: 1 for rule, tables in TABLES.items() if "metrics" in tables.reads and tables.stage == "tables"}
-METRIC_TABLES = {"tabulate_metrics": 1, **OF_METRICS, **EXAMPLES, **STATISTICS}
-COMPONENTS = {"tabulate_components": 1}
-EFFECTS = {"test_interventions": 1}
 CONDITIONS = 4
-# reviews of the first shard alone take part in interventions
-INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
-HARM = {"test_consequences": 1}
-CONSEQUENCES = {"tabulate_consequences": 1, **HARM}
 # originals and a variant of the first shard
 READ = {"read_consequences": CONDITIONS + 1, "probe_states": 1}
-# everything that depends on which reviews are accepted
-TABULATION = {
-    "tabulate_similarity": 1,
-    "tabulate_attention": 1,
-    **METRIC_TABLES,
-}
-WITH_SIMILAR = {**COMPONENTS, **INTERVENED, **CONSEQUENCES}
 # everything below the states of a model
 MEASURES = (
     "compute_spectra",
@@ -50,38 +28,27 @@ MEASURES = (
 )
 # of the originals alone, as this study has it
 OF_ORIGINALS = ("compute_pooled", "extract_components")
-BELOW_STATES = {
-    **COMPONENTS,
-    **INTERVENED,
-    **CONSEQUENCES,
-    "tabulate_attention": 1,
-    "tabulate_mauve": 1,
-    "tabulate_pooled": 1,
-    "tabulate_extraction": 1,
-    **METRIC_TABLES,
+# what reads the tables of a rule
+READERS = {
+    "collect_texts": ["collect", "estimate_effects", "plot_texts"],
+    "collect": ["estimate", "plot_curves", "plot_attention", "plot_components", *EXAMPLES],
+    "estimate": ["judge_claims", "plot_contrasts", "make_curves"],
+    "estimate_effects": ["judge_claims", "plot_effects"],
+    "judge_claims": ["make_first_page"],
 }
 
 
-def figures_of(files: set[str], config: dict) -> dict[str, int]:
-    """The figures that a study draws from tables: rule -> its one job."""
-    with chdir(ROOT):
-        study = load_study(config)
-    return {f"plot_{figure.name}": 1 for figure in drawn_figures(study) if files & {*figure.tables}}
+def below(*rules: str) -> dict[str, int]:
+    """These rules of tables, with all that reads their tables: rule -> its one job."""
+    return dict.fromkeys(rules, 1) | {name: 1 for rule in rules for name in below(*READERS.get(rule, ()))}
 
 
-PAGES = {  # of the report, and the tables that they are made from
-    "make_first_page": {"claims.csv", "comparisons.csv", "summary.parquet", "acceptance.csv", "extraction.parquet"},
-    "make_curves": {"summary.parquet", "contrasts.parquet"},
-    "make_text_page": {"metrics.parquet", "similarity.parquet"},
-}
+BELOW_STATES = below("collect", "estimate_effects")
 
 
-def reruns(project, expected: dict[str, int], config: dict | None = None) -> None:
-    """What is planned is `expected`, figures and pages of the tables that it makes (as of `config`), and the report."""
-    made = {file.name for rule in expected.keys() & TABLES.keys() for file in TABLES[rule].files}
-    report = {"make_report": 1} if expected else {}
-    report |= {page: 1 for page, tables in PAGES.items() if made & tables}
-    assert project.planned() == Counter(figures_of(made, config or project.config) | report | expected)
+def reruns(project, expected: dict[str, int]) -> None:
+    """What is planned is `expected`, and the report."""
+    assert project.planned() == Counter(expected | ({"make_report": 1} if expected else {}))
 
 
 def model_files(project) -> list[str]:
@@ -117,28 +84,21 @@ def test_the_same_configuration_twice(edited):
     assert "Nothing to be done" in edited.ask("--dry-run")
 
 
-OF_SPECTRA = {"compute_spectra": JOBS, **METRIC_TABLES}
 # keys and their values -> the jobs that follow
 KEYS = [
-    ({"figures.titles": {"mauve": "Consecutive layers"}}, {"plot_mauve": 1}),
-    # figures of metrics share a job
-    ({"figures.titles": {"effective_rank": "How many directions"}}, {"plot_metric": 1}),
-    ({"similarity.threshold": 0.6}, {**TABULATION, **WITH_SIMILAR}),
-    ({"metrics": [*SMALL["metrics"], "stable_rank"]}, METRIC_TABLES),
-    (
-        {"contrasts.metrics": ["resultant_length", "effective_rank"]},
-        {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, **EXTREMA},
-    ),
-    ({"views": [*SMALL["views"], "unit"]}, OF_SPECTRA),
+    # figures of a kind share a job
+    ({"figures.titles": {"mauve": "Consecutive layers"}}, {"plot_curves": 1}),
+    ({"figures.titles": {"effective_rank": "How many directions"}}, {"plot_curves": 1}),
+    ({"similarity.threshold": 0.6}, below("collect_texts")),
+    ({"metrics": [*SMALL["metrics"], "stable_rank"]}, below("collect")),
+    ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate")),
+    ({"views": [*SMALL["views"], "unit"]}, {"compute_spectra": JOBS, **below("collect")}),
     ({"examples.tokens": 20}, EXAMPLES),
     ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
     ({"examples.matrix_layers": 2}, EXAMPLES),
-    ({"contrasts.draws": 300}, {rule: 1 for rule in {**STATISTICS, **EFFECTS, **HARM} if rule not in EXTREMA}),
-    ({"contrasts.confidence": 0.9}, {**STATISTICS, **EFFECTS, **HARM}),
-    (
-        {"components.variants": ["original", "front"]},
-        {"extract_components": SHARDS, **COMPONENTS, "judge_claims": 1},
-    ),
+    ({"contrasts.draws": 300}, below("estimate", "estimate_effects")),
+    ({"contrasts.confidence": 0.9}, below("estimate", "estimate_effects")),
+    ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect")}),
 ]
 
 
@@ -151,7 +111,7 @@ def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),
     [
-        ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", {"judge_claims": 1}),
+        ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", below("judge_claims")),
         ("config/claims.yaml", "- claim:", "# a comment\n- claim:", {}),
         ("workflow/report/pages/texts.jinja", "<main>", "<main >", {"make_text_page": 1}),
         ("workflow/report/pages/first_page.jinja", "<h1>", "<h1>Edited. ", {"make_first_page": 1}),
@@ -168,6 +128,7 @@ TEXTS = {"parse_reviews", "count_document_frequencies", "extract_keyphrases", "r
 STATES = {"build_random_model", "extract_states"}
 MEASURED = {*MEASURES, *OF_ORIGINALS}
 PASSES = {"apply_interventions", "read_consequences", "probe_states"}
+PAGES = {"make_first_page", "make_curves", "make_text_page", "make_report"}
 
 
 @pytest.mark.parametrize(
@@ -192,7 +153,7 @@ def test_an_edit_of_a_figure_reruns_figures_and_pages(edited):
 
 def test_the_label_of_a_model_reruns_figures_and_pages_alone(edited):
     edited.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
-    assert all(rule.startswith("plot_") or rule in {*PAGES, "make_report"} for rule in edited.planned())
+    assert all(rule.startswith("plot_") or rule in PAGES for rule in edited.planned())
 
 
 def test_the_order_of_keys_reruns_figures_at_most(edited):
@@ -203,13 +164,7 @@ def test_the_order_of_keys_reruns_figures_at_most(edited):
 
     edited.config = turned_round(edited.config)
     edited.config["views"].reverse()
-    made = {file.name for tables in TABLES.values() for file in tables.files}
-    assert edited.planned().keys() <= {
-        *figures_of(made, SMALL),
-        *PAGES,
-        "make_text_page",
-        "make_report",
-    }
+    assert all(rule.startswith("plot_") or rule in PAGES for rule in edited.planned())
 
 
 def test_a_new_model_runs_alone(edited):
@@ -232,11 +187,9 @@ def test_a_new_variant_runs_alone(edited):
         edited,
         {
             **dict.fromkeys(("rewrite_reviews", "score_similarity", "extract_states", *MEASURES), SHARDS),
-            "tabulate_similarity": 1,
-            "tabulate_placement": 1,
             "read_consequences": 1,
             "probe_states": 1,
-            **{rule: number for rule, number in BELOW_STATES.items() if rule != "tabulate_pooled"},
+            **below("collect_texts"),
         },
     )
     assert {name.split("/")[2] for name in model_files(edited)} == {"end"}
@@ -250,9 +203,7 @@ def test_more_reviews_run_the_new_shards_alone(edited):
             **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
             **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
             **dict.fromkeys(OF_ORIGINALS, 1),
-            "tabulate_similarity": 1,
-            "tabulate_placement": 1,
-            **BELOW_STATES,
+            **below("collect_texts"),
         },
     )
     assert {name.split("/")[3].split(".")[0] for name in model_files(edited)} == {"002"}

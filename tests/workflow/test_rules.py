@@ -4,14 +4,13 @@ import ast
 import re
 from collections import Counter
 from importlib import import_module
-from pathlib import Path
+from inspect import signature
 
 import pytest
 
 from conftest import ROOT
-from homogenization.measures.reviews import class_of
 from homogenization.models.weights import WheelWeights
-from loaded_rules import JOB, SCRIPTS, loaded_rules, modules_of, named_modules, parts_of, script_of, value_of
+from loaded_rules import JOB, SCRIPTS, loaded_rules, modules_of, parts_of, script_of, value_of
 
 RULES = loaded_rules()
 RULE_FILES = sorted((ROOT / "workflow/rules").glob("*.smk"))
@@ -65,16 +64,26 @@ def test_a_new_metric_or_measure_runs_no_extraction_again():
     assert "metrics" not in parts_of(RULES["compute_spectra"])
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.params.get("module")], ids=str)
-def test_a_module_that_makes_tables_names_their_schemas_and_one_bears_the_name_of_its_rule(rule):
-    module = import_module(f"homogenization.{named_modules(rule)[0]}")
-    package, name = named_modules(rule)[0].split(".")
-    if package == "measures":
-        assert len(class_of(name).schemas) == len(rule.output)
-    elif hasattr(module, "tabulate"):
-        assert len(module.SCHEMAS) == len(rule.output)
-    if rule.name.startswith("tabulate_"):
-        assert rule.name.removeprefix("tabulate_") in {Path(str(output)).stem for output in rule.output}
+@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.params.get("tables")], ids=str)
+def test_the_modules_of_a_rule_make_its_tables_of_its_files(rule):
+    """Each `tabulate` gets by name what it needs: parameters, files, and tables made before."""
+    made, files = set(), {name for name, _ in rule.input.items()}
+    for name, chosen in value_of(rule.params.tables).items():
+        module = import_module(f"homogenization.{name}")
+        taken = signature(module.tabulate).parameters
+        signature(module.tabulate).bind(**chosen, **{file: None for file in files if file in taken or "given" in taken})
+        made |= module.SCHEMAS.keys()
+        files |= module.SCHEMAS.keys()
+    assert made == {name for name, _ in rule.output.items()}
+
+
+@pytest.mark.parametrize("rule", [rule for name, rule in RULES.items() if name.startswith("plot_")], ids=str)
+def test_figures_are_drawn_of_the_files_of_their_rule(rule):
+    figures = {name: figure for name, figure in rule.params.items() if name != "code"}
+    assert {table for figure in figures.values() for table in figure["tables"]} == {
+        name for name, _ in rule.input.items()
+    }
+    assert 2 * sum(len(figure["each"]) for figure in figures.values()) == len(rule.output)
 
 
 def test_cached_rules_name_their_wildcards_in_params():

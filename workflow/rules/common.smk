@@ -1,7 +1,6 @@
 # The checked configuration, and functions that all rule files share.
 from pathlib import Path
 
-from snakemake.io import is_flagged
 from snakemake.utils import update_config
 
 HERE = workflow.current_basedir
@@ -16,7 +15,9 @@ else:
     # the library is the one that pip has installed
     ADDRESS = f"{'gl' if isinstance(HERE, gitlab) else 'gh'}:{HERE.host}:{HERE.repo}@{HERE.ref}:workflow/Snakefile"
 
+from homogenization.config.presentation import drawn_files, parameters
 from homogenization.config.study import load_study
+from homogenization.figures.catalogue import drawn_figures
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
@@ -24,7 +25,6 @@ from homogenization.run.code_hash import code_hash
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.templates import Template
 from homogenization.run.yaml_files import read_arguments, read_yaml
-from homogenization.tables.catalogue import files_of, made_tables, over_jobs, over_variants
 from homogenization.writers.prompts import load_prompt
 
 try:
@@ -40,7 +40,8 @@ try:
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
 
-TABLES = made_tables(STUDY)
+# by name, those that the study draws
+FIGURES_OF_STUDY = {figure.name: figure for figure in drawn_figures(STUDY)}
 
 for warning in STUDY.warnings if workflow.is_main_process else []:
     logger.warning(f"{files}: {warning}")
@@ -122,26 +123,36 @@ def start_of(wildcards):
     return as_they_lie(model_of(wildcards).weights.start_files(STUDY.results, wildcards.model))
 
 
-def made_in(folder, reported=False):
-    """Files that the rules above make in a folder of results; with `reported`, those that the report shows."""
-    files = [
-        Path(file) for rule in workflow.rules for file in rule.output if not reported or is_flagged(file, "report")
-    ]
-    return [f"<results>/{file.relative_to(RESULTS)}" for file in files if file.is_relative_to(Path(RESULTS, folder))]
+def of_jobs(folder, jobs, suffix=".parquet"):
+    """A file in a folder of results for each job (model, variant, shard; within, a condition)."""
+    return [f"<results>/{folder}/{'/'.join(job)}{suffix}" for job in jobs]
+
+
+def of_variants(folder, variants, suffix=".parquet"):
+    """A file in a folder of results for each variant and shard; tables do not depend on the order of variants."""
+    return [f"<results>/{folder}/{variant}/{shard}{suffix}" for variant in sorted(variants) for shard in STUDY.shards]
+
+
+def shown_table(table, title, category="Data", caption=None):
+    """A CSV file in tables/ that the report shows."""
+    caption = f"../report/{caption or table}.rst"
+    labels = {"title": f"{title} (CSV)"}
+    return report(f"<results>/tables/{table}.csv", caption=caption, category=category, labels=labels)
+
+
+def drawn(*names):
+    """The files of those of these figures that the study draws; the report shows most."""
+    figures = [FIGURES_OF_STUDY[name] for name in names if name in FIGURES_OF_STUDY]
+    files = [(f"<results>/figures/{file}", entry) for figure in figures for file, entry in drawn_files(STUDY, figure)]
+    return [report(file, **entry) if entry else file for file, entry in files]
+
+
+def shown(*names):
+    """What those of these figures show that the study draws, by name."""
+    return {name: parameters(STUDY, FIGURES_OF_STUDY[name]) for name in names if name in FIGURES_OF_STUDY}
 
 
 def template(name):
     """A file below workflow/report: an edit of it makes again what is written by it, and nothing else."""
     text = Path(workflow.source_path(f"../report/{name}")).read_text("utf-8")
     return lambda wildcards: Template([text])  # Snakemake takes braces in a text for wildcards
-
-
-def read_by(made):
-    """The files that a rule of the catalogue reads, by name."""
-    files = made.files_read(STUDY, TABLES)
-    return {name: read if isinstance(read, str) else as_they_lie(read) for name, read in files.items()}
-
-
-def braced(parameters):
-    """Parameters in whose texts Snakemake looks for no wildcards."""
-    return {name: lambda wildcards, value=value: value for name, value in parameters.items()}

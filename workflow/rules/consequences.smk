@@ -46,10 +46,13 @@ if STUDY.consequences:
             runtime=per_attempt(240),
         params:
             code=code("tabulate", "corpus", "interventions.schemas", "consequences"),
-            module="consequences.probing",
-            model=lambda wildcards: wildcards.model,
-            variants=STUDY.reading.variants,
-            probes=STUDY.reading.probes,
-            seed=STUDY.seed,
+            tables=lambda wildcards: {
+                "consequences.probing": {
+                    "model": wildcards.model,
+                    "variants": STUDY.reading.variants,
+                    "probes": STUDY.reading.probes,
+                    "seed": STUDY.seed,
+                }
+            },
         script:
             "../scripts/tabulate.py"

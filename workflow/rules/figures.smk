@@ -1,32 +1,127 @@
-# Tables -> figures. Titles and labels are parameters of these rules alone.
-from homogenization.config.presentation import drawn_files, parameters
-from homogenization.figures.catalogue import drawn_figures
-
-DRAWN_BY = (*TABULATED_BY, "interventions.conditions", *FURTHER["claims"], "figures")
-FIGURES = [f"<results>/figures/{file}" for figure in drawn_figures(STUDY) for file, _ in drawn_files(STUDY, figure)]
+# Tables -> figures, as SVG and PDF. Titles and labels are parameters of these rules alone.
+DRAWN_BY = (*TABULATED_BY, "interventions.conditions", "statistics", "claims", "figures")
 
 
-for figure in drawn_figures(STUDY):
+rule plot_curves:
+    """Metrics, MAUVE and the first token, by depth."""
+    input:
+        summary="<results>/tables/summary.parquet",
+        mauve="<results>/tables/mauve.parquet",
+    output:
+        drawn("metric", "mauve", "first_token"),
+    log:
+        "<logs>/figures/plot_curves.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        **shown("metric", "mauve", "first_token"),
+        code=code("plot", *DRAWN_BY),
+    script:
+        "../scripts/plot.py"
 
-    rule:
-        """A figure of the catalogue, or all figures of a kind, as SVG and PDF."""
-        name:
-            f"plot_{figure.name}"
+
+if drawn("contrast", "extrema"):
+
+    rule plot_contrasts:
+        """Differences between variants, peaks and troughs over depth."""
         input:
-            expand("<results>/tables/{table}", table=figure.tables),
+            contrasts="<results>/tables/contrasts.parquet",
+            summary="<results>/tables/summary.parquet",
+            extrema="<results>/tables/extrema.parquet" if STUDY.finds_extrema else [],
         output:
-            *(
-                report(f"<results>/figures/{file}", **entry) if entry else f"<results>/figures/{file}"
-                for file, entry in drawn_files(STUDY, figure)
-            ),
+            drawn("contrast", "extrema"),
         log:
-            f"<logs>/figures/{figure.name}.log",
+            "<logs>/figures/plot_contrasts.log",
         conda:
             "../../envs/homogenization.yaml"
         params:
-            **parameters(STUDY, figure),
+            **shown("contrast", "extrema"),
             code=code("plot", *DRAWN_BY),
-            module=f"figures.{figure.module}",
-            figure=figure.name,
         script:
             "../scripts/plot.py"
+
+
+if STUDY.states.record_attention:
+
+    rule plot_attention:
+        """Attention that tokens receive, by position and depth."""
+        input:
+            attention="<results>/tables/attention.parquet",
+        output:
+            drawn("attention_profile", "attention_heatmap"),
+        log:
+            "<logs>/figures/plot_attention.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            **shown("attention_profile", "attention_heatmap"),
+            code=code("plot", *DRAWN_BY),
+        script:
+            "../scripts/plot.py"
+
+
+if STUDY.rewritten:
+
+    rule plot_texts:
+        """Similarity of the variants, places of their key phrases, balance of the controls."""
+        input:
+            similarity="<results>/tables/similarity.parquet",
+            placement="<results>/tables/placement.parquet",
+            balance="<results>/tables/balance.csv" if STUDY.balanced else [],
+        output:
+            drawn("similarity", "placement", "balance"),
+        log:
+            "<logs>/figures/plot_texts.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            **shown("similarity", "placement", "balance"),
+            code=code("plot", *DRAWN_BY),
+        script:
+            "../scripts/plot.py"
+
+
+if STUDY.component_jobs:
+
+    rule plot_components:
+        """What each component of a block adds to anisotropy."""
+        input:
+            components="<results>/tables/components.parquet",
+        output:
+            drawn("components"),
+        log:
+            "<logs>/figures/plot_components.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            **shown("components"),
+            code=code("plot", *DRAWN_BY),
+        script:
+            "../scripts/plot.py"
+
+
+if drawn("dose_response", "conditions", "harm", "probes", "training"):
+
+    rule plot_effects:
+        """Changed attention, what homogenization costs, and training."""
+        input:
+            interventions="<results>/tables/interventions.parquet" if INTERVENES else [],
+            intervened_layers="<results>/tables/intervened_layers.parquet" if INTERVENES else [],
+            doses="<results>/tables/doses.csv" if INTERVENES else [],
+            harm="<results>/tables/harm.csv" if READS else [],
+            probes="<results>/tables/probes.parquet" if READS else [],
+            training="<results>/tables/training.parquet" if STUDY.trained_models else [],
+        output:
+            drawn("dose_response", "conditions", "harm", "probes", "training"),
+        log:
+            "<logs>/figures/plot_effects.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            **shown("dose_response", "conditions", "harm", "probes", "training"),
+            code=code("plot", *DRAWN_BY),
+        script:
+            "../scripts/plot.py"
+
+
+FIGURES = drawn(*FIGURES_OF_STUDY)

@@ -1,10 +1,5 @@
 # Tables, figures and texts -> pages for a browser, and all of them in one HTML file.
-from homogenization.config.presentation import (
-    curves_page_parameters,
-    first_page_parameters,
-    in_menu,
-    shown_texts,
-)
+from homogenization.config.presentation import curves_page_parameters, first_page_parameters, in_menu, shown_texts
 from homogenization.config.texts import with_default_variants
 
 PAGES = [
@@ -18,7 +13,7 @@ rule make_report:
     """The report: figures, captions and provenance in one HTML file."""
     input:
         FIGURES,
-        made_in("tables", reported=True),
+        TABLES,
         PAGES,
         extraction="<results>/tables/extraction.parquet",
     output:
@@ -45,7 +40,11 @@ rule make_report:
 rule make_first_page:
     """The first page of the report: what was run, how alike tokens are over depth, and every claim with its verdict."""
     input:
-        **files_of(("claims", "comparisons", "summary", "acceptance", "extraction"), TABLES),
+        claims="<results>/tables/claims.csv" if STUDY.judged_claims else [],
+        comparisons="<results>/tables/comparisons.csv",
+        summary="<results>/tables/summary.parquet",
+        acceptance="<results>/tables/acceptance.csv",
+        extraction="<results>/tables/extraction.parquet",
         clean="<results>/corpus/clean.parquet",
     output:
         page=report(
@@ -59,7 +58,7 @@ rule make_first_page:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        **braced(first_page_parameters(STUDY)),
+        shown=first_page_parameters(STUDY),
         template=template("pages/first_page.jinja"),
         code=code("make_page", *DRAWN_BY, "report"),
         module="report.first_page",
@@ -84,7 +83,7 @@ rule make_curves:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        **braced(curves_page_parameters(STUDY)),
+        shown=curves_page_parameters(STUDY),
         template=template("pages/curves.jinja"),
         code=code("make_page", *DRAWN_BY, "report"),
         module="report.curves",
@@ -99,7 +98,7 @@ if STUDY.examples:
         input:
             corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
             keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
-            variants=over_variants("variants", STUDY.example_variants, STUDY),
+            variants=of_variants("variants", STUDY.example_variants),
             weights=weights_of,
             # which reviews are shown follows from results, unless the configuration names them
             metrics=[] if STUDY.examples.reviews else "<results>/tables/metrics.parquet",

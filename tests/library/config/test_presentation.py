@@ -27,7 +27,7 @@ def of_file(name, metric="resultant_length"):
 
 def parameters_of(chosen, name):
     """What the rule of a figure gives its script."""
-    return {field: value({}) for field, value in parameters(chosen, FIGURES[name]).items()}
+    return parameters(chosen, FIGURES[name])
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -37,16 +37,15 @@ def test_a_figure_gets_its_title_and_the_fields_that_it_uses(name):
 
 def test_what_the_files_of_a_kind_share_is_said_once_and_what_differs_by_file():
     told = parameters_of(study({"titles": {"effective_rank": "Directions"}}), "metric")
-    assert list(told["each"]) == [
-        f"metrics/{metric}" for metric in ("effective_rank", "resultant_length", "first_token_attention_share")
-    ]
-    assert told["each"]["metrics/effective_rank"] == {
+    metrics = ["effective_rank", "resultant_length", "first_token_attention_share"]
+    assert [own["metric"] for own in told["each"]] == metrics
+    assert told["each"][0] == {
         "title": "Directions",
         "metric": "effective_rank",
         "label": "effective rank, exp H(σ/Σσ) †",
     }
-    assert told["models"] == [["tiny", "tiny"]]
-    assert "each" not in parameters_of(study(), "mauve")
+    assert told["shared"]["models"] == [["tiny", "tiny"]]
+    assert parameters_of(study(), "mauve")["each"] == [{"title": "MAUVE between consecutive layers"}]
 
 
 def test_files_are_svg_and_pdf_and_the_report_has_the_svg_of_headline_metrics_alone():
@@ -68,7 +67,7 @@ def test_braces_of_a_title_are_no_wildcards_of_snakemake():
     label = entry["labels"]["title"]
     assert label.replace("\N{ZERO WIDTH SPACE}", "") == "Layers {all}"
     assert apply_wildcards(label, {}) == label
-    assert parameters_of(chosen, "mauve")["title"] == "Layers {all}"
+    assert parameters_of(chosen, "mauve")["each"] == [{"title": "Layers {all}"}]
 
 
 def test_models_and_variants_have_their_labels_in_the_order_of_the_configuration():

@@ -8,7 +8,8 @@ from homogenization.consequences.schemas import OUTCOMES_OF_HARM
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
-from library.figures.example_tables import BLOCKS, SCHEMAS, example_table
+from homogenization.tables.intervened import DOSE_MEANS_SCHEMA
+from library.figures.example_tables import BLOCKS, example_table
 
 N_CHANGED = 12  # reviews with changed attention
 EFFECTS = {"first": 0.4, "removed": -0.2, "uniform": 0.1}
@@ -80,7 +81,7 @@ def conditions_tables():
 
 
 def _with_all_columns(doses):
-    schema = SCHEMAS["doses.csv"]
+    schema = DOSE_MEANS_SCHEMA
     return pl.concat([pl.DataFrame(schema=schema), doses], how="diagonal_relaxed").select(*schema)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,10 @@ from drawings import VARIANTS, N
 from homogenization.figures.lines import FIRST_TOKEN_METRICS
 from homogenization.figures.shown import names_of
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.tables.catalogue import TABLES
+from homogenization.reading.meanings import schema_of
+from homogenization.statistics.extrema import EXTREMA_SCHEMA
+from homogenization.tables.balance import BALANCE_SCHEMA
 
-SCHEMAS = {  # by file in results/tables
-    file.name: schema
-    for tables in TABLES.values()
-    for file, schema in zip(tables.files, import_module(f"homogenization.{tables.module}").SCHEMAS, strict=True)
-}
 BLOCKS = {"alpha": 6, "beta": 4}
 DEEPER = {"alpha": 8, "beta": 4}
 _ENDS = {"low": -0.2, "high": 0.3}  # of an interval, from its mean
@@ -38,7 +34,7 @@ def example_table(file: str, blocks: Mapping[str, int] = BLOCKS, /, **columns: A
         columns: of a column its values (a list), its one value, or a function of the row so far that gives either;
             what the schema lacks stands first in a row, for functions, and not in the table.
     """
-    schema = SCHEMAS[file]
+    _, schema = schema_of(file)
     given = {name: columns[name] for name in columns if name not in schema}
     given |= {name: columns.get(name, _default(name, dtype, blocks)) for name, dtype in schema.items()}
     # functions come after what they are of, and numbers last
@@ -180,7 +176,7 @@ def balance_table(differences=DIFFERENCES):
         for (variant, control), of_pair in differences.items()
         for (covariate, model), smd in of_pair.items()
     ]
-    return pl.DataFrame(rows, schema=SCHEMAS["balance.csv"], orient="row")
+    return pl.DataFrame(rows, schema=BALANCE_SCHEMA, orient="row")
 
 
 PAIRS = [["front", "original"], ["end", "original"], ["scattered", "original"], ["front", "scattered"]]
@@ -249,4 +245,4 @@ def extrema_tables():
         names | {"kind": "peak", "layer": 2, "depth": 1 / 3, "height": 2.4, "prominence_low": 0.1},
         names | {"kind": "trough", "layer": 4, "depth": 2 / 3, "height": 2.7, "prominence_low": -0.1},
     ]
-    return {"summary": summary_table(MEV), "extrema": pl.DataFrame(extrema, schema=SCHEMAS["extrema.parquet"])}
+    return {"summary": summary_table(MEV), "extrema": pl.DataFrame(extrema, schema=EXTREMA_SCHEMA)}

@@ -7,6 +7,7 @@ from docutils.core import publish_parts
 from jinja2 import Environment, StrictUndefined
 
 from conftest import ROOT
+from homogenization.figures.catalogue import FIGURES
 
 CAPTIONS = sorted((ROOT / "workflow" / "report").glob("*.rst"))
 MADE = {"software": "a 1.0", "digest": "0123456789abcdef", "weights": {"m": "fedcba9876543210" * 4}}
@@ -34,9 +35,9 @@ def in_html(text):
 
 @pytest.mark.parametrize("caption", CAPTIONS, ids=lambda path: path.stem)
 def test_captions_render(caption):
-    # a rule of one figure has a title, one of a kind the kind
-    params = {"title": "The title", "kind": "The title", "threshold": 0.85, "min_reviews": 7, "max_imbalance": 0.3}
-    params["shown"] = {"model": "The model"}
+    figure = {"title": "The title", "shared": {"threshold": 0.85, "max_imbalance": 0.3}}
+    params = {"shown": {"model": "The model"}, **dict.fromkeys(FIGURES, figure)}
+    params["tables"] = {"tables.similarity": {"threshold": 0.85}, "statistics.contrasts": {"min_reviews": 7}}
     assert in_html(rendered(caption, params, CONFIG))
 
 

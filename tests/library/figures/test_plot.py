@@ -12,15 +12,16 @@ from library.figures.examples import figure_of
 from script import ScriptError, run_script
 
 
-def plot(table, figure, *others, files=("figure",), **params):
+def plot(table, figure, *others, files=("figure",), each=None, **shared):
     """Draw `figure` beside the file `table`, with further tables `others`, as its rule does."""
+    told = {"module": FIGURES[figure].module, "tables": [path.stem for path in (table, *others)]}
     folder = table.parent
     run_script(
         "plot",
         folder / "log.txt",
         input={path.stem: str(path) for path in (table, *others)},
         output={f"{file}.{suffix}": str(folder / f"{file}.{suffix}") for file in files for suffix in ("svg", "pdf")},
-        params={"code": "0", "module": f"figures.{FIGURES[figure].module}", "figure": figure, "title": "T"} | params,
+        params={"code": "0", figure: told | {"shared": shared, "each": each or [{"title": "T"}]}},
     )
 
 
@@ -43,7 +44,7 @@ def test_the_figures_of_a_kind_are_drawn_in_one_job_each_with_its_own_fields(tmp
     write_table(pl.concat([summary_table(metric, ("raw",)) for metric in ("stable_rank", "matrix_entropy")]), table)
     each = {name: {"metric": name, "title": f"The {name}", "label": name} for name in ("stable_rank", "matrix_entropy")}
     shared = {"variants": VARIANTS, "models": MODELS, "views": ["raw"]}
-    plot(table, "metric", files=list(each), each=each, kind="", **shared)
+    plot(table, "metric", files=list(each), each=list(each.values()), **shared)
     for name, own in each.items():
         save_figure(figure_of("metric", read_table(table), **shared | own), tmp_path / "own.svg")
         assert (tmp_path / f"{name}.svg").read_bytes() == (tmp_path / "own.svg").read_bytes()

@@ -201,7 +201,7 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     run_script("extract_components", tmp_path / "log", inputs, {"components": states}, params)
     assert table_metadata(states)["states"]["variant"] == "front"
     inputs = {"components": [states], "similarity": str(tmp_path / "similarity.parquet")}
-    run_script("tabulate", tmp_path / "log", inputs, {"components": table}, {"module": "tables.components"})
+    run_script("tabulate", tmp_path / "log", inputs, {"components": table}, {"tables": {"tables.components": {}}})
     written = read_table(table)
     assert written.schema == pl.Schema(COMPONENTS_SCHEMA)
     assert written.select("model", "variant", "review_id").unique().rows() == [("minilm", "front", "a")]

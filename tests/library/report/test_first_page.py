@@ -94,5 +94,5 @@ def test_what_cleaning_left_out_is_said(small, tmp_path):
         write_table(table, tmp_path / f"{name}.parquet")
     write_table(pl.DataFrame({"review_id": ["a", "b"]}), tmp_path / "clean.parquet", {"rows_of_source": 5})
     inputs = {name: str(tmp_path / f"{name}.parquet") for name in ("comparisons", "summary", "acceptance", "clean")}
-    page = make(inputs | {"claims": [], "extraction": []}, **first_page_parameters(small.study), template=TEMPLATE)
+    page = make(inputs | {"claims": [], "extraction": []}, first_page_parameters(small.study), TEMPLATE)
     assert "cleaning left out 3 of 5 rows" in page

@@ -117,9 +117,9 @@ def mean_cosine(tokens):
 
 
 def run_tabulate(folder, module, inputs, outputs, **params):
-    """Run the script of the tables of statistics in `folder`, as a rule with these inputs, outputs and parameters."""
-    named = {f"output_{number}": str(path) for number, path in enumerate(outputs)}
-    run_script("tabulate", folder / "log", inputs, named, {"code": "hash", "module": module, **params})
+    """Run the script of tables in `folder`, as a rule with these inputs, outputs and parameters of a module."""
+    named = {path.stem: str(path) for path in outputs}
+    run_script("tabulate", folder / "log", inputs, named, {"code": "hash", "tables": {module: params}})
 
 
 def assert_mean_of(found, values):

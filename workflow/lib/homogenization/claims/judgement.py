@@ -80,7 +80,7 @@ CLAIMS_SCHEMA = {
     "p_decides": pl.Boolean,  #: whether the interval alone would give another verdict
     "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
 }
-SCHEMAS = (CLAIMS_SCHEMA,)
+SCHEMAS = {"claims": CLAIMS_SCHEMA}
 
 
 def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evidence) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """The parameters of the rules that draw figures, from the configuration."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -13,20 +13,21 @@ from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric, like
 _OF_A_FILE = ("title", "metric", "label", "homogenization", "view")
 
 
-def parameters(study: Study, figure: Figure) -> dict[str, Callable[[Any], Any]]:
-    """What the rule of `figure` gives its script: the fields of `figures.shown.Shown` that the figure uses.
+def parameters(study: Study, figure: Figure) -> dict[str, Any]:
+    """What the rule of `figure` gives its script.
 
-    Those that differ between the files of a kind stand under `each`, by the name of the file in results/figures. Values
-    are functions of a job's wildcards: Snakemake would look for wildcards in a title.
+    Returns:
+        `title` of the figure, or what the titles of a kind share; its `module`; the names of its `tables`; `shared`,
+        the fields of `figures.shown.Shown` that all files of a kind have; and `each`, further fields of every file.
     """
-    shown = {file: presentation(study, figure, of_file) for file, of_file in figure.files(study).items()}
-    fields = next(iter(shown.values()))
-    if figure.each:
-        own = [name for name in fields if name in _OF_A_FILE]
-        each = {file: {name: of_file[name] for name in own} for file, of_file in shown.items()}
-        kind = study.figures.titles.get(figure.name, figure.title)
-        fields = {name: value for name, value in fields.items() if name not in own} | {"kind": kind, "each": each}
-    return {name: lambda wildcards, value=value: value for name, value in fields.items()}
+    files = [presentation(study, figure, of_file) for of_file in figure.files(study).values()]
+    return {
+        "title": study.figures.titles.get(figure.name, figure.title),
+        "module": figure.module,
+        "tables": [table.partition(".")[0] for table in figure.tables],
+        "shared": {name: value for name, value in files[0].items() if name not in _OF_A_FILE},
+        "each": [{name: of_file[name] for name in _OF_A_FILE if name in of_file} for of_file in files],
+    }
 
 
 def drawn_files(study: Study, figure: Figure) -> list[tuple[str, dict[str, Any] | None]]:

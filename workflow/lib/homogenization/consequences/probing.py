@@ -17,7 +17,7 @@ from homogenization.run.parquet import read_table, read_tables
 
 logger = logging.getLogger(__name__)
 
-SCHEMAS = (POOLED_READINGS_SCHEMA,)
+SCHEMAS = {"readings": POOLED_READINGS_SCHEMA}
 _STEPS = 2000  # of the solver
 _READ = ("log_loss", "correct", "null_log_loss", "null_correct")
 

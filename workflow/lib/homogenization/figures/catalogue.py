@@ -1,8 +1,9 @@
 """Every figure by name: its title, its place in the report, its tables, and the condition under which a study draws it.
 
-To add a figure, add one entry here, a function of its name in a module of this package, and a caption of its name in
-workflow/report. The function takes `tables` and `shown`, returns the figure, and raises HomogenizationError where its
-first table has no rows of what is shown. This module is pure data that the Snakefile reads: no plotting library.
+To add a figure, add one entry here, its name in a rule of workflow/rules/figures.smk, a function of its name in a
+module of this package, and a caption of its name in workflow/report. The function takes `tables` and `shown`, returns
+the figure, and raises HomogenizationError where its first table has no rows of what is shown. This module is pure data
+that the Snakefile reads: no plotting library.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ class Figure:
     """The description of a figure before it is drawn, or of the figures of one kind, which one job draws.
 
     Attributes:
-        name: name of the function that draws it, of its caption and, after `plot_`, of its rule.
+        name: name of the function that draws it and of its caption.
         module: module of this package that has the function.
         title: text above the figure where the configuration gives no other; of a kind, what stands before the title of
             the metric, "" for nothing.

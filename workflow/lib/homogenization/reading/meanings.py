@@ -5,23 +5,30 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
-from homogenization.tables.catalogue import TABLES
+from homogenization import claims, statistics, tables
 
 _LIBRARY = Path(__file__).parents[1]
 
 
 def schema_of(name: str) -> tuple[str, dict[str, Any]] | None:
     """Name and content of the schema of a table by the name of its file, with or without suffix; None without one."""
-    for tables in TABLES.values():
-        for place, file in enumerate(tables.files):
-            if name in (file.name, file.stem):
-                module = import_module(f"homogenization.{tables.module}")
-                schema = module.SCHEMAS[place]
-                named = next((known for known, value in vars(module).items() if value is schema), "")
-                return (named, schema) if schema is not None else None
+    for module in _modules():
+        schema = getattr(module, "SCHEMAS", {}).get(name.partition(".")[0])
+        if schema is not None:
+            return next(known for known, value in vars(module).items() if value is schema), schema
     return None
+
+
+@cache
+def _modules() -> list[ModuleType]:
+    """The modules that make tables."""
+    packages = (tables, statistics, claims)
+    names = (f"{package.__name__}.{found.name}" for package in packages for found in iter_modules(package.__path__))
+    return [import_module(name) for name in names]
 
 
 @cache

@@ -27,9 +27,9 @@ _COLUMNS, _WIDTH, _HEIGHT = 3, 300, 200  # panels side by side, and pixels of on
 _NUMBERS = ["depth", "mean", "ci_low", "ci_high"]
 
 
-def make(inputs: Mapping[str, str], **shown: Any) -> str:
+def make(inputs: Mapping[str, str], shown: Mapping[str, Any], template: str) -> str:
     """The page of the files of the tables `summary` and `contrasts`."""
-    return curves_page(read_table(inputs["summary"]), read_table(inputs["contrasts"]), **shown)
+    return curves_page(read_table(inputs["summary"]), read_table(inputs["contrasts"]), **shown, template=template)
 
 
 def curves_page(

@@ -34,12 +34,12 @@ _INCHES = (5.2, 3.0)  # of the curve
 _LEGEND_INCHES = 0.2  # for each model
 
 
-def make(inputs: Mapping[str, Any], **shown: Any) -> str:
+def make(inputs: Mapping[str, Any], shown: Mapping[str, Any], template: str) -> str:
     """The page from a rule's files of its tables, by name; empty for those that the study does not make."""
     tables = {name: read_input(inputs.get(name), schema) for name, schema in _SCHEMAS.items()}
     clean = pl.scan_parquet(inputs["clean"]).select(pl.len()).collect().item()
     raw = table_metadata(inputs["clean"])["rows_of_source"]
-    return first_page(tables, **shown, cleaned=(raw, raw - clean))
+    return first_page(tables, **shown, template=template, cleaned=(raw, raw - clean))
 
 
 def first_page(

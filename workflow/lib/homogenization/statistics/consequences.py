@@ -17,7 +17,7 @@ from homogenization.statistics.resampling import Resampling, mean_interval, mean
 from homogenization.tables.intervened import CONDITION, UNTOUCHED, without_draw
 from homogenization.tables.over_reviews import keep_accepted
 
-SCHEMAS = PROBES_SCHEMA, HARM_SCHEMA
+SCHEMAS = {"probes": PROBES_SCHEMA, "harm": HARM_SCHEMA}
 
 
 def tabulate(
@@ -26,7 +26,8 @@ def tabulate(
     *,
     consequences: pl.DataFrame,
     similarity: pl.DataFrame,
-    **files: Sequence[str],
+    texts: Sequence[str],
+    readings: Sequence[str],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `probes` and `harm`.
 
@@ -35,12 +36,13 @@ def tabulate(
         resampling: fields of `Resampling`.
         consequences: the table `consequences`.
         similarity: the table `similarity`.
-        **files: files `readings` and `texts` of all jobs.
+        texts: files of doses of all jobs.
+        readings: files of what probes found.
     """
     drawn = Resampling(**resampling)
-    texts = read_tables(files["texts"]).with_columns(without_draw())
-    readings = keep_accepted(with_condition(read_tables(files["readings"]), texts), similarity)
-    return probes_table(readings, similarity, controls, drawn), harm_table(consequences, drawn.confidence)
+    told = with_condition(read_tables(readings), read_tables(texts).with_columns(without_draw()))
+    probes = probes_table(keep_accepted(told, similarity), similarity, controls, drawn)
+    return probes, harm_table(consequences, drawn.confidence)
 
 
 def harm_table(consequences: pl.DataFrame, confidence: float) -> pl.DataFrame:

@@ -52,7 +52,7 @@ CONTRASTS_SCHEMA = {
     "p_max_t": pl.Float64,
     "reason": pl.String,  #: why the contrast is not tested; null where it is
 }
-SCHEMAS = CONTRASTS_SCHEMA, COMPARISONS_SCHEMA
+SCHEMAS = {"contrasts": CONTRASTS_SCHEMA, "comparisons": COMPARISONS_SCHEMA}
 INPUT_SCHEMAS = {"balance": BALANCE_SCHEMA}
 PARTS = ("all", *REGIONS)  # of the depth
 _FAMILY = ("point", "view", "metric")  # whose layers, and parts of the depth, `p_max_t` corrects for
@@ -167,7 +167,10 @@ def tabulate(
     n_reviews: int,
     min_reviews: int,
     resampling: Mapping[str, Any],
-    **tables: pl.DataFrame,
+    *,
+    metrics: pl.DataFrame,
+    similarity: pl.DataFrame,
+    balance: pl.DataFrame,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `contrasts` and `comparisons`.
 
@@ -177,12 +180,14 @@ def tabulate(
         n_reviews: reviews of the sample.
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
         resampling: fields of `Resampling`.
-        **tables: `metrics`, `similarity` and `balance`, without rows where the study has no controls.
+        metrics: the table `metrics`.
+        similarity: the table `similarity`.
+        balance: the table `balance`, without rows where the study has no controls.
     """
-    comparisons = comparisons_table(tables["similarity"], contrasts, n_reviews, min_reviews, tables["balance"])
+    comparisons = comparisons_table(similarity, contrasts, n_reviews, min_reviews, balance)
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
         logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
     drawn = Resampling(**resampling)
-    return contrast_table(tables["metrics"], comparisons, tables["similarity"], names, drawn), comparisons
+    return contrast_table(metrics, comparisons, similarity, names, drawn), comparisons

@@ -46,7 +46,7 @@ DEPTH_SCHEMA = {
     **JUDGED_SCHEMA,
     **VERDICT_SCHEMA,
 }
-SCHEMAS = (DEPTH_SCHEMA,)
+SCHEMAS = {"depth": DEPTH_SCHEMA}
 SLOPE, STEEPEST = "slope", "steepest"
 CHANGES = ("net_change", "net_change_after_first")  # since the layer of its place
 _JUDGED = (SLOPE, *CHANGES)

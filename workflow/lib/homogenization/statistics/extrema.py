@@ -36,7 +36,7 @@ EXTREMA_SCHEMA = {
     **dict.fromkeys(_FIRST_TOKEN, pl.Float64),  #: mean of this metric there; NaN where the study has none
     "n_reviews": pl.Int64,  #: reviews that have a value there
 }
-SCHEMAS = (EXTREMA_SCHEMA,)
+SCHEMAS = {"extrema": EXTREMA_SCHEMA}
 
 
 def extrema_of(curve: np.ndarray, kind: str, share: float) -> list[tuple[int, int]]:

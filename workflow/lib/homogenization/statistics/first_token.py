@@ -27,7 +27,7 @@ FIRST_TOKEN_SCHEMA = {
     "n_reviews": pl.Int64,  #: reviews with both values at some layer
     "n_values": pl.Int64,  #: reviews and layers with both values
 }
-SCHEMAS = (FIRST_TOKEN_SCHEMA,)
+SCHEMAS = {"first_token": FIRST_TOKEN_SCHEMA}
 OUTCOME = "max_explainable_variance"
 PREDICTORS = (
     "first_token_norm",

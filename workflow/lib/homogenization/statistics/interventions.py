@@ -55,7 +55,7 @@ EFFECTS_SCHEMA = {
     "n_sink_moved": pl.Int64,
     **condition_columns("reason"),
 }
-SCHEMAS = (EFFECTS_SCHEMA,)
+SCHEMAS = {"interventions": EFFECTS_SCHEMA}
 
 
 class _Draws(NamedTuple):

@@ -97,7 +97,7 @@ SENSITIVITY_SCHEMA = {
     "answers_to": pl.String,
     "confuses": pl.String,  #: causes besides `collapse` with a response of at least .5
 }
-SCHEMAS = (SENSITIVITY_SCHEMA,)
+SCHEMAS = {"sensitivity": SENSITIVITY_SCHEMA}
 
 
 def tabulate(n_tokens: int, width: int, seeds: int, seed: int) -> pl.DataFrame:

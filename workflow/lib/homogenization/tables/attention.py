@@ -22,7 +22,7 @@ ATTENTION_PROFILE_SCHEMA = {
     **columns("ci_low", "ci_high"),
     "uniform": pl.Float64,  #: the same mean under uniform attention
 }
-SCHEMAS = (ATTENTION_PROFILE_SCHEMA,)
+SCHEMAS = {"attention": ATTENTION_PROFILE_SCHEMA}
 _GROUP = ("model", "variant", "layer", "depth", "bin", "relative_position")
 
 

@@ -27,17 +27,17 @@ AUDIT_SCHEMA = {
     "agreement": pl.Float64,  #: share of pairs of readings of one passage that agree; null with one reader
     "kappa": pl.Float64,  #: Cohen's kappa of two readers; null unless two rated
 }
-SCHEMAS = (AUDIT_SCHEMA,)
+SCHEMAS = {"audit": AUDIT_SCHEMA}
 
 
-def tabulate(ratings: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
+def tabulate(ratings: Sequence[str], audited: Sequence[str]) -> pl.DataFrame:
     """The table `audit` (`AUDIT_SCHEMA`).
 
     Args:
         ratings: CSV files, one for each reader, as `variants.ratings.readings` reads them.
-        variants: Parquet files of the variants, `original` among them.
+        audited: Parquet files of the variants, `original` among them.
     """
-    texts = read_tables(variants)
+    texts = read_tables(audited)
     n_sentences = dict.fromkeys(texts["variant"].unique(), 0)
     lengths = {
         name: len(sentence_spans(text))

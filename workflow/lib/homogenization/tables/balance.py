@@ -27,7 +27,7 @@ _VALUES_SCHEMA = {
     "covariate": pl.String,
     "value": pl.Float64,
 }
-SCHEMAS = (BALANCE_SCHEMA,)
+SCHEMAS = {"balance": BALANCE_SCHEMA}
 
 
 def text_covariates(original: str, rewritten: str, placements: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:

@@ -26,7 +26,7 @@ COMPONENTS_SCHEMA = {
     "after": pl.Float64,  #: the metric at its output; for an addition, of the stream after it
     "change": pl.Float64,  #: after − before
 }
-SCHEMAS = (COMPONENTS_SCHEMA,)
+SCHEMAS = {"components": COMPONENTS_SCHEMA}
 COMPONENT_METRICS = ("cosine_anisotropy", "singular_anisotropy")
 # metric of a component -> the same of the stream, in tables/metrics.parquet; and views of such spectral metrics there
 STREAM_METRICS = {"singular_anisotropy": "max_explainable_variance"}

@@ -16,7 +16,7 @@ _KEYS = ("model", "variant", "review_id", "condition")
 #: The view is also `pooled`, of the probe, or `predictions`, of KL and cross-entropy, which stand at the output; the
 #: metric is `cosine_anisotropy`, `normalized_effective_rank`, `kl`, `cross_entropy` or `probe_log_loss`.
 CONSEQUENCES_SCHEMA = {**INTERVENED_BY_REVIEW_SCHEMA}
-SCHEMAS = (CONSEQUENCES_SCHEMA,)
+SCHEMAS = {"consequences": CONSEQUENCES_SCHEMA}
 
 
 def of_predictions(texts: pl.DataFrame) -> pl.DataFrame:

@@ -26,7 +26,7 @@ EXTRACTION_SCHEMA = {
     "dtype": pl.String,  #: of the forward pass
     "weights": pl.String,  #: where they come from
 }
-SCHEMAS = (EXTRACTION_SCHEMA,)
+SCHEMAS = {"extraction": EXTRACTION_SCHEMA}
 
 
 def tabulate(runs: Sequence[str]) -> pl.DataFrame:

@@ -49,7 +49,11 @@ DOSE_MEANS_SCHEMA = {
     "masked_mass": pl.Float64,  #: mass that masked keys lose
     "n_massive": pl.Float64,  #: massive tokens
 }
-SCHEMAS = INTERVENED_BY_REVIEW_SCHEMA, INTERVENED_LAYERS_SCHEMA, DOSE_MEANS_SCHEMA
+SCHEMAS = {
+    "intervened": INTERVENED_BY_REVIEW_SCHEMA,
+    "intervened_layers": INTERVENED_LAYERS_SCHEMA,
+    "doses": DOSE_MEANS_SCHEMA,
+}
 _CELL = ("layer", "depth", "view", "metric")
 
 
@@ -147,7 +151,7 @@ def tabulate(
     for place, table in enumerate(all_doses):
         for run in table.select(_RUN).unique().rows():
             files.setdefault(run, []).append(place)
-    parts = [tuple(pl.DataFrame(schema=schema) for schema in SCHEMAS)]
+    parts = [tuple(pl.DataFrame(schema=schema) for schema in SCHEMAS.values())]
     for _, places in sorted(files.items()):
         of_run = keep_accepted(pl.concat(all_doses[place] for place in places), similarity)
         rows = read_tables([intervened[place] for place in places])

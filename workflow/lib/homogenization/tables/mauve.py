@@ -16,7 +16,7 @@ MAUVE_SUMMARY_SCHEMA = {
     **dict.fromkeys(("low", "high"), pl.Float64),  #: the smallest and the largest of these values
     "n_values": pl.Int64,  #: shards × seeds
 }
-SCHEMAS = (MAUVE_SUMMARY_SCHEMA,)
+SCHEMAS = {"mauve": MAUVE_SUMMARY_SCHEMA}
 _GROUP = ("model", "variant", "layer_from", "layer_to", "depth", "kind")
 
 

@@ -16,7 +16,7 @@ from homogenization.tables.over_reviews import keep_accepted
 
 #: A row for each review accepted in the variant (every original is), point, layer, view and metric.
 METRICS_SCHEMA = columns("model", "variant", "review_id", "point", "layer", "depth", "view", "metric", "value")
-SCHEMAS = (METRICS_SCHEMA,)
+SCHEMAS = {"metrics": METRICS_SCHEMA}
 _KEYS = ("model", "variant", "review_id", "point", "layer", "depth", "view")
 _ROWS_AT_ONCE = 20_000  # spectra in memory beside their p and q
 

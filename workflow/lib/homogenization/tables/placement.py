@@ -17,11 +17,11 @@ PLACEMENT_SCHEMA = {
     "original_position": pl.Float64,
     "position": pl.Float64,  #: the same in the variant
 }
-SCHEMAS = (PLACEMENT_SCHEMA,)
+SCHEMAS = {"placement": PLACEMENT_SCHEMA}
 
 
-def tabulate(variants: Sequence[str]) -> pl.DataFrame:
-    """A row for each place of a key phrase in the files `variants` of rewritten reviews: the table `placement`.
+def tabulate(texts: Sequence[str]) -> pl.DataFrame:
+    """A row for each place of a key phrase in the files `texts` of rewritten reviews: the table `placement`.
 
     Positions are fractions of the sentence, 0 its beginning and 1 its end; null where the phrase is the whole sentence.
     """
@@ -33,6 +33,6 @@ def tabulate(variants: Sequence[str]) -> pl.DataFrame:
         .unnest("placements")
         .select(*PLACEMENT_SCHEMA)
         .cast(PLACEMENT_SCHEMA)
-        for path in variants
+        for path in texts
     ]
     return pl.concat([pl.DataFrame(schema=PLACEMENT_SCHEMA), *parts])

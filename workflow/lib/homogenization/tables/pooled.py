@@ -20,7 +20,7 @@ POOLED_METRICS_SCHEMA = {
     "metric": pl.String,
     **columns("value"),
 }
-SCHEMAS = (POOLED_METRICS_SCHEMA,)
+SCHEMAS = {"pooled": POOLED_METRICS_SCHEMA}
 SPECTRAL = ("effective_rank", "max_explainable_variance", "participation_ratio")
 _KEYS = ("model", "variant", "shard", "layer", "point", "depth", "view")
 

@@ -34,7 +34,7 @@ REWRITING_SCHEMA = {
     "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
     "median_words_rejected": pl.Float64,  #: median words of the other reviews
 }
-SCHEMAS = CANDIDATES_SCHEMA, REWRITING_SCHEMA
+SCHEMAS = {"candidates": CANDIDATES_SCHEMA, "rewriting": REWRITING_SCHEMA}
 
 
 def candidates_table(judged: Iterable[pl.DataFrame]) -> pl.DataFrame:

@@ -65,7 +65,7 @@ ACCEPTANCE_SCHEMA = {
     "median_excess_loss": pl.Float64,  #: nats per word above the original, over all rewritten reviews
     "max_excess_loss": pl.Float64,  #: `fluency.max_excess`
 }
-SCHEMAS = SIMILARITY_SCHEMA, ACCEPTANCE_SCHEMA
+SCHEMAS = {"similarity": SIMILARITY_SCHEMA, "acceptance": ACCEPTANCE_SCHEMA}
 _SENTENCES = tuple(name for name in CHANGES_SCHEMA if name.startswith("n_sentences"))
 
 
@@ -219,7 +219,12 @@ def tabulate(
     threshold: float,
     n_reviews: int,
     max_excess: float | None = None,
-    **files: Sequence[str] | None,
+    *,
+    similarity: Sequence[str] | None,
+    random_pairs: Sequence[str] | None,
+    fluency: Sequence[str] | None,
+    originals: Sequence[str],
+    rewritten: Sequence[str] | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `similarity` and `acceptance`.
 
@@ -229,19 +234,21 @@ def tabulate(
         threshold: Least F1 of an accepted review.
         n_reviews: Reviews of the sample.
         max_excess: Largest excess loss of an accepted review; None: no bound.
-        **files: `similarity`, `random_pairs` and `fluency`, the scores; None where the study computes none.
-            `originals` and `rewritten`, the texts.
+        similarity: Files of scores of the rewritten reviews; None where the study has none.
+        random_pairs: Files of scores of unrelated reviews; None likewise.
+        fluency: Files of losses; None where the study computes none.
+        originals: Files of the original reviews.
+        rewritten: Files of the rewritten reviews; None where there are none.
     """
-    scores = [list(map(read_table, files[name] or ())) for name in ("similarity", "random_pairs", "fluency")]
-    rewritten = map(read_table, files["rewritten"] or ())
-    changes = changes_of_reviews(read_tables(files["originals"]), rewritten, positions)
+    scores = [list(map(read_table, files or ())) for files in (similarity, random_pairs, fluency)]
+    changes = changes_of_reviews(read_tables(originals), map(read_table, rewritten or ()), positions)
     bounds = {"threshold": threshold, "max_excess": max_excess}
-    similarity = similarity_table(*scores, changes=changes, **bounds)
-    acceptance = acceptance_table(similarity, variants, n_reviews=n_reviews, **bounds)
+    scored = similarity_table(*scores, changes=changes, **bounds)
+    acceptance = acceptance_table(scored, variants, n_reviews=n_reviews, **bounds)
     logging.info("%s", acceptance)
     _warn_of_rejection(acceptance)
     _warn_of_unchanged(acceptance)
-    return similarity, acceptance
+    return scored, acceptance
 
 
 def changes_of_reviews(

@@ -15,7 +15,7 @@ SUMMARY_SCHEMA = {
     "median": pl.Float64,  #: over these reviews
     **columns("ci_low", "ci_high"),
 }
-SCHEMAS = (SUMMARY_SCHEMA,)
+SCHEMAS = {"summary": SUMMARY_SCHEMA}
 
 
 def tabulate(metrics: pl.DataFrame) -> pl.DataFrame:

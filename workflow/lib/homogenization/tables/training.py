@@ -10,7 +10,7 @@ from homogenization.run.parquet import read_table
 
 #: A row for each [trained](training.md) model and step. A step's own columns are empty after the last.
 TRAINING_SCHEMA = {**columns("model"), **LOSSES_SCHEMA}
-SCHEMAS = (TRAINING_SCHEMA,)
+SCHEMAS = {"training": TRAINING_SCHEMA}
 
 
 def tabulate(losses: Sequence[str], models: Sequence[str]) -> pl.DataFrame:
