@@ -44,6 +44,7 @@ def below(*rules: str) -> dict[str, int]:
 
 
 BELOW_STATES = below("collect", "estimate_effects")
+PAGES = {"make_first_page", "make_curves", "make_text_page", "make_report"}
 
 
 def reruns(project, expected: dict[str, int]) -> None:
@@ -113,8 +114,12 @@ def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
     [
         ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", below("judge_claims")),
         ("config/claims.yaml", "- claim:", "# a comment\n- claim:", {}),
-        ("workflow/report/pages/texts.jinja", "<main>", "<main >", {"make_text_page": 1}),
-        ("workflow/report/pages/first_page.jinja", "<h1>", "<h1>Edited. ", {"make_first_page": 1}),
+        (
+            "workflow/lib/homogenization/report/first_page.jinja",
+            "<h1>",
+            "<h1>Edited. ",
+            dict.fromkeys(PAGES, 1),
+        ),
     ],
 )
 def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expected):
@@ -128,7 +133,6 @@ TEXTS = {"parse_reviews", "count_document_frequencies", "extract_keyphrases", "r
 STATES = {"build_random_model", "extract_states"}
 MEASURED = {*MEASURES, *OF_ORIGINALS}
 PASSES = {"apply_interventions", "read_consequences", "probe_states"}
-PAGES = {"make_first_page", "make_curves", "make_text_page", "make_report"}
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,10 @@ def test_a_wheel_has_the_library_and_opens_results(tmp_path):
         (tmp_path / "project" / name).write_text((ROOT / name).read_text("utf-8"), encoding="utf-8")
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
     subprocess.run([*install, "--target", str(tmp_path / "installed"), str(tmp_path / "project")], check=True)
-    packed = {path.relative_to(tmp_path / "installed") for path in tmp_path.glob("installed/homogenization/**/*.py")}
-    assert packed == {path.relative_to(ROOT / "workflow/lib") for path in ROOT.glob("workflow/lib/**/*.py")}
+    for kind in ("py", "jinja"):
+        packed = tmp_path.glob(f"installed/homogenization/**/*.{kind}")
+        there = {path.relative_to(ROOT / "workflow/lib") for path in ROOT.glob(f"workflow/lib/**/*.{kind}")}
+        assert {path.relative_to(tmp_path / "installed") for path in packed} == there
     script = "import homogenization; from homogenization import open_results; print(homogenization.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
     done = subprocess.run(

@@ -1,8 +1,6 @@
 # The checked configuration, and functions that all rule files share.
 from pathlib import Path
 
-from snakemake.utils import update_config
-
 HERE = workflow.current_basedir
 # where the rules come from, as --snakefile names it, if that is a repository's address and not a folder
 ADDRESS = None
@@ -23,17 +21,9 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.templates import Template
-from homogenization.run.yaml_files import read_arguments, read_yaml
 from homogenization.writers.prompts import load_prompt
 
 try:
-    if not __name__:
-        # of nested values, Snakemake takes every number for a text
-        update_config(config, read_arguments(workflow.config_settings.config_args))
-    # a module's configuration is its parent's
-    for file in [] if __name__ else workflow.configfiles:
-        read_yaml(os.path.relpath(file))
     files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
     # Snakemake names a module's files by the module
     STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)
@@ -150,9 +140,3 @@ def drawn(*names):
 def shown(*names):
     """What those of these figures show that the study draws, by name."""
     return {name: parameters(STUDY, FIGURES_OF_STUDY[name]) for name in names if name in FIGURES_OF_STUDY}
-
-
-def template(name):
-    """A file below workflow/report: an edit of it makes again what is written by it, and nothing else."""
-    text = Path(workflow.source_path(f"../report/{name}")).read_text("utf-8")
-    return lambda wildcards: Template([text])  # Snakemake takes braces in a text for wildcards

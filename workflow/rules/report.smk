@@ -59,7 +59,6 @@ rule make_first_page:
         "../../envs/homogenization.yaml"
     params:
         shown=first_page_parameters(STUDY),
-        template=template("pages/first_page.jinja"),
         code=code("make_page", *DRAWN_BY, "report"),
         module="report.first_page",
     script:
@@ -84,7 +83,6 @@ rule make_curves:
         "../../envs/homogenization.yaml"
     params:
         shown=curves_page_parameters(STUDY),
-        template=template("pages/curves.jinja"),
         code=code("make_page", *DRAWN_BY, "report"),
         module="report.curves",
     script:
@@ -147,7 +145,6 @@ if STUDY.examples:
             "../../envs/homogenization.yaml"
         params:
             shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
-            template=template("pages/texts.jinja"),
             code=code("make_page", *DRAWN_BY, "report"),
             module="report.text_page",
         script:

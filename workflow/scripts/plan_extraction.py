@@ -3,8 +3,8 @@
 from homogenization.run.job import job
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import plan_row, plan_table, plan_text
-from homogenization.run.files import read_json, write_csv, write_text
-from homogenization.run.parquet import read_table
+from homogenization.run.files import read_json, write_text
+from homogenization.run.parquet import read_table, write_table
 
 with job(snakemake):
     params, files = snakemake.params, snakemake.input
@@ -16,5 +16,5 @@ with job(snakemake):
         ]
     )
     print(plan_text(plan))
-    write_csv(plan, snakemake.output.plan)
+    write_table(plan, snakemake.output.plan)
     write_text(plan_text(plan), snakemake.output.text)

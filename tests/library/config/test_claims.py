@@ -67,7 +67,10 @@ def test_a_component_is_held_against_the_others(write):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"net_change": {"metric": "cosine_anisotropie"}}, "net_change.metric: unknown name 'cosine_anisotropie' (did"),
+        (
+            {"net_change": {"metric": "cosine_anisotropie"}},
+            "metric: 'cosine_anisotropie' is not allowed (did",
+        ),
         ({"net_change": {"metric": "cosine_anisotropy", "view": "raw"}}, "no view 'raw'; allowed: all_tokens, without"),
         ({"net_change": {"metric": "stable_rank", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
         ({"net_change": {"metric": "stable_rank", "sinc": "input"}}, "sinc: unknown key (did you mean 'since'?)"),
@@ -134,7 +137,7 @@ def test_the_claims_on_causes_name_what_an_intervention_has():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("a: b", "no list"), ("- [", "not readable as YAML"), (None, "there is no such file")]
+    ("content", "said"), [("a: b", "no list"), ("- [", "not readable as YAML"), (None, "No such file")]
 )
 def test_a_file_that_holds_no_claims(tmp_path, content, said):
     if content is not None:
@@ -144,7 +147,7 @@ def test_a_file_that_holds_no_claims(tmp_path, content, said):
 
 
 def test_a_mistake_in_claims_is_one_in_the_configuration(write):
-    with pytest.raises(HomogenizationError, match=r"(?s)claims: .*claim0: slope.metric: unknown name 'rank'"):
+    with pytest.raises(HomogenizationError, match=r"(?s)claims: .*claim0: slope.metric: 'rank' is not allowed"):
         study_of(claims=write({"slope": {"metric": "rank"}, "above": 0}))
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import polars as pl
 
-from conftest import ROOT
 from drawings import MODELS, VARIANTS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.report.curves import curves_page
@@ -19,7 +18,6 @@ CELLS = [
         ("cosine_anisotropy", "all_tokens"),
     )
 ]
-TEMPLATE = (ROOT / "workflow/report/pages/curves.jinja").read_text("utf-8")
 
 
 def _views_of(metric: str) -> tuple[str, ...]:
@@ -42,7 +40,7 @@ def contrasts_of() -> pl.DataFrame:
 def page_of(summary: pl.DataFrame | None = None, contrasts: pl.DataFrame | None = None, **changes: Any) -> str:
     """The page of the example tables, or of others, with other parameters where they are given."""
     shown = {"cells": CELLS, "models": MODELS, "variants": VARIANTS, "pairs": PAIRS}
-    shown |= {"min_reviews": 10, "margin": 0.02, "template": TEMPLATE}
+    shown |= {"min_reviews": 10, "margin": 0.02}
     tables = summary_of() if summary is None else summary, contrasts_of() if contrasts is None else contrasts
     return curves_page(*tables, **shown | changes)
 

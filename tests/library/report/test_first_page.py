@@ -15,11 +15,9 @@ from homogenization.report.page import interval
 from homogenization.run.parquet import write_table
 from studies import OWN, make_study
 
-TEMPLATE = (ROOT / "workflow/report/pages/first_page.jinja").read_text("utf-8")
-
 
 def page_of(made, tables=None, **changes):
-    return first_page(tables or made.tables, **first_page_parameters(made.study) | changes, template=TEMPLATE)
+    return first_page(tables or made.tables, **first_page_parameters(made.study) | changes)
 
 
 def cells(page):
@@ -94,5 +92,5 @@ def test_what_cleaning_left_out_is_said(small, tmp_path):
         write_table(table, tmp_path / f"{name}.parquet")
     write_table(pl.DataFrame({"review_id": ["a", "b"]}), tmp_path / "clean.parquet", {"rows_of_source": 5})
     inputs = {name: str(tmp_path / f"{name}.parquet") for name in ("comparisons", "summary", "acceptance", "clean")}
-    page = make(inputs | {"claims": [], "extraction": []}, first_page_parameters(small.study), TEMPLATE)
+    page = make(inputs | {"claims": [], "extraction": []}, first_page_parameters(small.study))
     assert "cleaning left out 3 of 5 rows" in page

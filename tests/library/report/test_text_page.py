@@ -16,7 +16,7 @@ from homogenization.report.tokens import EXAMPLE_TEXTS_SCHEMA, EXAMPLE_TOKENS_SC
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
 
-TEMPLATE = (ROOT / "workflow/report/pages/texts.jinja").read_text("utf-8")
+TEMPLATE = (ROOT / "workflow/lib/homogenization/report/text_page.jinja").read_text("utf-8")
 SHOWN = {
     "model": "A <b> & Co",
     "variants": [["original", "Original"], ["front", "</script><i>Front"]],
@@ -118,7 +118,7 @@ def test_numbers_are_those_of_the_table_and_a_rejected_text_says_so():
 
 
 def test_no_text_ends_the_element_that_it_stands_in():
-    page = text_page(tables_of(*measured()), SHOWN, TEMPLATE)
+    page = text_page(tables_of(*measured()), SHOWN)
     assert "<title>One text: A &lt;b&gt; &amp; Co</title>" in page
     assert page.count("</script>") == 3
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1]
@@ -127,7 +127,7 @@ def test_no_text_ends_the_element_that_it_stands_in():
 
 def test_models_and_variants_are_told_by_their_labels_alone(tmp_path):
     shown = {"model": "Label m", "variants": [["original", "Label o"], ["front", "Label f"]], "contrast": "rank"}
-    (tmp_path / "page.html").write_text(text_page(tables_of(*measured()), shown, TEMPLATE), encoding="utf-8")
+    (tmp_path / "page.html").write_text(text_page(tables_of(*measured()), shown), encoding="utf-8")
     with chromium(tmp_path / "profile") as browser:
         browser.get((tmp_path / "page.html").as_uri())
         said = browser.execute_script("return document.title + document.body.innerText")
@@ -145,7 +145,7 @@ def test_the_largest_page_is_below_three_megabytes():
     shown, n_matrix, with_matrix = sizes(21, list(range(41)), 256, 96, 12)
     texts, tokens = measured(shown, n_matrix, tuple(range(41)), ("original", *variants), reviews)
     tokens = tokens.with_columns(cosines=pl.when(pl.col("layer").is_in(with_matrix)).then("cosines"))
-    page = text_page(tables_of(texts, tokens), SHOWN, TEMPLATE).encode()
+    page = text_page(tables_of(texts, tokens), SHOWN).encode()
     assert 1_000_000 < len(page) < 3_000_000
     packed = re.search(rb'id="packed">(.*?)</script>', page, re.DOTALL)[1]
     assert len(zlib.decompress(base64.b64decode(packed))) <= 2_000_000

@@ -6,7 +6,7 @@ module, but none of those.
 
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.claims.terms import AT_LAYERS, SINCE, views_of
 from homogenization.interventions.conditions import KINDS, STEERING, UNTOUCHED, VIEWS
@@ -18,7 +18,7 @@ from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Name, Section, one_of
 
-MetricName = Annotated[str, AfterValidator(lambda name: one_of(METRIC_NAMES)([name])[0])]
+MetricName = one_of(METRIC_NAMES)
 Layers = Literal[tuple(AT_LAYERS)]
 Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.join(CONTROL_ROLES)}) control)$")]
 
@@ -121,7 +121,7 @@ class Component(Keys):
 class Consequence(OfCondition):
     """What a text or an intervention costs, averaged over layers, minus that of what it is compared with."""
 
-    outcome: Annotated[str, AfterValidator(lambda name: one_of(OUTCOMES)([name])[0])]
+    outcome: one_of(OUTCOMES)
     """`kl`, `cross_entropy`, `probe_log_loss`, or how alike tokens are: `cosine_anisotropy`,
     `normalized_effective_rank`."""
     kind: Literal[KINDS] = UNTOUCHED

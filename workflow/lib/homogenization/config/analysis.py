@@ -9,16 +9,8 @@ from homogenization.config.models import OfModels, OfVariants
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.run.sections import (
-    InputPath,
-    Section,
-    names_of,
-    one_of,
-    pairs_of,
-    readable,
-    refused,
-    without_nulls,
-)
+from homogenization.run.paths import InputPath, readable
+from homogenization.run.sections import Section, names_of, once, one_of, refused, without_nulls
 from homogenization.variants.ratings import readings
 
 
@@ -27,6 +19,11 @@ def _with_the_original(why: str) -> Any:
     return refused(lambda names: "original" not in names, "{} lack 'original', which " + why + "; add it")
 
 
+Pair = Annotated[
+    list[str],
+    Field(min_length=2, max_length=2),
+    AfterValidator(refused(lambda pair: pair[0] == pair[1], "{} is no pair of two variants; write [variant, minus]")),
+]
 _STRING = {"type": "string"}
 # one file may stand without a list
 ClaimsFiles = Annotated[
@@ -75,7 +72,7 @@ class Pooled(Section):
 class Contrasts(Section):
     """Paired differences between variants, review by review, with intervals and tests."""
 
-    pairs: Annotated[list[list[str]], AfterValidator(pairs_of("variant"))] | None = None
+    pairs: Annotated[list[Pair], AfterValidator(once)] | None = None
     """Pairs [variant, minus]; null: every variant minus `original`, and every variant with controls minus each of \
 them ([controls](../docs/variants.md#controls))."""
     metrics: names_of(METRIC_NAMES, 1) | None = None
@@ -140,7 +137,7 @@ class Examples(OfModels):
     reviews: list[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]] | None = Field(None, min_length=1)
     """Reviews by id; null: those with the least, the median and the greatest difference of `contrast` after the last \
 block, model by model, among the reviews that are accepted in both."""
-    contrast: list[str] | None = Field(None, min_length=2, max_length=2)
+    contrast: Pair | None = None
     """Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts by name, minus \
 `original`: of a variant that the page shows before others, of these one that has controls, of these one with phrases \
 at the front. The difference is of the first that is contrasted of normalised effective rank, maximum explainable \
@@ -151,10 +148,6 @@ variance and cosine anisotropy, or else of another metric of how alike tokens ar
     """Most tokens of a text in the matrix of their cosines: the first ones."""
     matrix_layers: int = Field(6, ge=1)
     """Most layers with that matrix, evenly spaced, the last among them; fewer where the page would pass 3 MB."""
-
-    _contrast = field_validator("contrast")(
-        refused(lambda pair: pair[0] == pair[1], "{} is no pair of two variants; write [variant, minus]")
-    )
 
 
 class Extrema(Section):
@@ -176,16 +169,9 @@ or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`
 `cosine_anisotropy`."""
     views: names_of(VIEWS, 1) = Field(["raw", "raw_without_first"])
     """Views that are drawn: a row for each in the figure of a metric, a file for each of differences."""
-    titles: dict[str, str] = Field({})
+    titles: dict[one_of((*(name for name, figure in FIGURES.items() if figure.title), *METRIC_NAMES)), str] = Field({})
     """Title of a figure, by figure or metric name."""
     labels: dict[str, str] = Field({})
     """Name of a model or variant in every figure and on every page of the report; tables keep the key."""
 
     _names = field_validator("titles", "labels", mode="before")(without_nulls)
-
-    @field_validator("titles")
-    @classmethod
-    def titles_of_figures(cls, titles: dict[str, str]) -> dict[str, str]:
-        """Every title belongs to an existing figure or metric; a figure of one metric has the title of the metric."""
-        one_of((*(name for name, figure in FIGURES.items() if figure.title), *METRIC_NAMES))(list(titles))
-        return titles

@@ -12,10 +12,11 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 
 from homogenization.claims.keys import STATISTICS
 from homogenization.claims.terms import RAW, THESIS
+from homogenization.config.mistakes import describe_problems
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import Name, Section, describe_problems, refused
-from homogenization.run.yaml_files import read_yaml
+from homogenization.run.files import read_yaml
+from homogenization.run.sections import Name, Section, refused
 
 CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
 

@@ -12,7 +12,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError, nearest
-from homogenization.run.sections import InputPath, Section, readable, refused
+from homogenization.run.paths import InputPath, readable
+from homogenization.run.sections import Section, refused
 
 _ROWS = 1000  # rows that are looked at
 _READ_WHOLE = 2**24  # bytes of a file that is read to the end, in a quarter of a second

@@ -43,7 +43,8 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import nearest
-from homogenization.run.sections import ExpandedPath, Name, Section, names_of
+from homogenization.run.paths import ExpandedPath
+from homogenization.run.sections import Name, Section, names_of
 
 # keys by which sections name entries of the study, and the section of these entries
 _NAMED = {"models": "models", "variants": "variants", "pairs": "variants", "contrast": "variants"}

@@ -15,6 +15,7 @@ from homogenization.config.analysis import Components, Consequences
 from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
+from homogenization.config.mistakes import describe_problems
 from homogenization.config.reading import Reading
 from homogenization.config.texts import WrittenVariant, with_default_variants
 from homogenization.config.training import is_trained
@@ -27,7 +28,7 @@ from homogenization.models.source import Source
 from homogenization.models.weights import RandomWeights
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import describe_problems, without_nulls
+from homogenization.run.sections import without_nulls
 
 
 class Study(Keys):
@@ -341,7 +342,7 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
     try:
         return Study.model_validate(sections, context=_names(sections))
     except ValidationError as error:
-        problems = list(describe_problems(error, Study))
+        problems = describe_problems(error, Study)
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
         raise HomogenizationError(f"{source}: {count}\n{lines}\nEvery key is described in config/README.md.") from None

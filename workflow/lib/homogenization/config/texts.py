@@ -145,7 +145,7 @@ class RuleVariant(Variant):
 
     rewriter: Literal["none", "rules"]
     """`none` keeps the text; `rules` moves key phrases."""
-    position: str | None = None
+    position: one_of(RULE_POSITIONS) | None = None
     """Where `rules` moves the phrases of each sentence: front, end, inward."""
     like: Literal["front", "end"] | None = None
     """Only with `position: inward`: phrases move as far as with this position, to a place within the sentence."""
@@ -158,8 +158,6 @@ class RuleVariant(Variant):
             return None
         roles = {("inward", "key", self.position): "edge", (self.position, "other", None): "key"}
         return roles.get((other.position, other.phrases, other.like))
-
-    _position = field_validator("position")(lambda position: position and one_of(RULE_POSITIONS)([position])[0])
 
     @model_validator(mode="after")
     def what_the_rewriter_needs(self) -> "RuleVariant":

@@ -8,7 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 from homogenization.config.models import RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.models.dtypes import Dtype
-from homogenization.run.sections import InputPath, Option, readable, without_nulls
+from homogenization.run.paths import InputPath, readable
+from homogenization.run.sections import Option, without_nulls
 from homogenization.writers.prompts import load_prompt
 
 

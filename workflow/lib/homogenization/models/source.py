@@ -12,7 +12,8 @@ from pydantic import AfterValidator, Field, model_validator
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared, declared_in
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import Option, one_path
+from homogenization.run.paths import one_path
+from homogenization.run.sections import Option
 
 
 def _whole_gguf_file(name: str) -> str:

@@ -25,7 +25,8 @@ from homogenization.models.source import (
 )
 from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.run.packages import package_folder
-from homogenization.run.sections import ExpandedPath, one_path, refused
+from homogenization.run.paths import ExpandedPath, one_path
+from homogenization.run.sections import refused
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]

@@ -5,6 +5,7 @@ The page is one HTML file. The scripts of Vega stand in it, and it asks for noth
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -26,10 +27,12 @@ _DIGITS = 5  # significant ones of a number
 _COLUMNS, _WIDTH, _HEIGHT = 3, 300, 200  # panels side by side, and pixels of one
 _NUMBERS = ["depth", "mean", "ci_low", "ci_high"]
 
+_TEMPLATE = Path(__file__).with_suffix(".jinja").read_text("utf-8")
 
-def make(inputs: Mapping[str, str], shown: Mapping[str, Any], template: str) -> str:
+
+def make(inputs: Mapping[str, str], shown: Mapping[str, Any]) -> str:
     """The page of the files of the tables `summary` and `contrasts`."""
-    return curves_page(read_table(inputs["summary"]), read_table(inputs["contrasts"]), **shown, template=template)
+    return curves_page(read_table(inputs["summary"]), read_table(inputs["contrasts"]), **shown)
 
 
 def curves_page(
@@ -42,7 +45,6 @@ def curves_page(
     pairs: Sequence[Sequence[str]],
     min_reviews: int,
     margin: float,
-    template: str,
 ) -> str:
     """The page of the tables `summary` and `contrasts`, as HTML.
 
@@ -55,7 +57,6 @@ def curves_page(
         pairs: (variant, minus) whose difference is shown.
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
         margin: share of what depth does to a metric, or of how far reviews lie apart, that is negligible.
-        template: of the page, in Jinja.
 
     Raises:
         HomogenizationError: the table holds nothing of what is shown.
@@ -81,7 +82,7 @@ def curves_page(
     if not differences.is_empty():
         charts.append(_differences(differences, variants, cell, pair))
     chart = alt.vconcat(*charts, params=[cell.param, *([pair.param] if len(charts) > 1 else [])])
-    return render(template, scripts=_scripts(chart.to_dict()), counts=reviews.counts, not_drawn=reviews.left_out)
+    return render(_TEMPLATE, scripts=_scripts(chart.to_dict()), counts=reviews.counts, not_drawn=reviews.left_out)
 
 
 _PAIRS = dict.fromkeys(("variant", "minus", "pair"), pl.String)

@@ -3,6 +3,7 @@
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -30,16 +31,17 @@ _SCHEMAS = {
     **{"claims": CLAIMS_SCHEMA, "comparisons": COMPARISONS_SCHEMA, "summary": SUMMARY_SCHEMA},
     **{"acceptance": ACCEPTANCE_SCHEMA, "extraction": EXTRACTION_SCHEMA},
 }
+_TEMPLATE = Path(__file__).with_suffix(".jinja").read_text("utf-8")
 _INCHES = (5.2, 3.0)  # of the curve
 _LEGEND_INCHES = 0.2  # for each model
 
 
-def make(inputs: Mapping[str, Any], shown: Mapping[str, Any], template: str) -> str:
+def make(inputs: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
     """The page from a rule's files of its tables, by name; empty for those that the study does not make."""
     tables = {name: read_input(inputs.get(name), schema) for name, schema in _SCHEMAS.items()}
     clean = pl.scan_parquet(inputs["clean"]).select(pl.len()).collect().item()
     raw = table_metadata(inputs["clean"])["rows_of_source"]
-    return first_page(tables, **shown, template=template, cleaned=(raw, raw - clean))
+    return first_page(tables, **shown, cleaned=(raw, raw - clean))
 
 
 def first_page(
@@ -50,7 +52,6 @@ def first_page(
     controls: Mapping[str, Mapping[str, str]],
     n_texts: int,
     min_texts: int,
-    template: str,
     cleaned: tuple[int, int] = (0, 0),
 ) -> str:
     """The page as HTML.
@@ -63,12 +64,11 @@ def first_page(
         controls: by variant and role, the name of its control.
         n_texts: texts of the sample.
         min_texts: fewest texts of a comparison.
-        template: the template of the page.
         cleaned: rows of the source, and how many of them cleaning left out.
     """
     labels, comparisons = dict(variants), tables["comparisons"]
     return render(
-        template,
+        _TEMPLATE,
         models=models,
         labels=labels,
         looks=VERDICTS,

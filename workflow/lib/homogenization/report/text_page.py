@@ -4,6 +4,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,16 +29,17 @@ NUMBERS = {
 }
 _LEAST_RATIO = 2.0**-20  # a ratio of 0 has no logarithm
 _STEPS = 255
+_TEMPLATE = Path(__file__).with_suffix(".jinja").read_text("utf-8")
 
 
-def make(inputs: Mapping[str, Any], shown: Mapping[str, Any], template: str) -> str:
+def make(inputs: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
     """The page from the files of its tables, by name."""
     tables = {name: read_table(inputs[name]) for name in ("texts", "tokens", "metrics", "similarity")}
     tables["sample"] = read_tables(inputs["shards"])
-    return text_page(tables, shown, template)
+    return text_page(tables, shown)
 
 
-def text_page(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], template: str) -> str:
+def text_page(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any]) -> str:
     """The page as HTML.
 
     Args:
@@ -46,12 +48,11 @@ def text_page(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], temp
             whether a text is accepted; `sample`, which has the row and further columns of the source.
         shown: `model`, `variants` and `contrast`: the label of the model, (name, label) of each variant with the
             original first, and what reviews were chosen by, in words.
-        template: the template of the page.
     """
     numbers, packed = page_data(tables, shown)
     # no text can end the element that it stands in
     data = json.dumps(numbers, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    return render(template, model=shown["model"], data=Markup(data), packed=base64.b64encode(packed).decode())
+    return render(_TEMPLATE, model=shown["model"], data=Markup(data), packed=base64.b64encode(packed).decode())
 
 
 def page_data(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:

@@ -11,23 +11,12 @@ LIBRARY = Path(__file__).parents[1]
 
 
 def code_hash(script: Path, *parts: str) -> str:
-    """The hash of a script and of parts of the library.
-
-    Args:
-        script: file that runs.
-        parts: packages, such as "states", or modules, such as "metrics.gram".
-
-    Returns:
-        16 hexadecimal digits.
-
-    Raises:
-        FileNotFoundError: there is no such script or part.
-    """
+    """16 hexadecimal digits of a script and of packages ("states") or modules ("metrics.registry") of the library."""
     places = [script, *(LIBRARY.joinpath(*part.split(".")) for part in parts)]
     return sha256(b"".join(map(_digest, places))).hexdigest()[:16]
 
 
 @cache
 def _digest(place: Path) -> bytes:
-    files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
-    return sha256(b"".join(file.read_bytes() for file in files)).digest()
+    files = [file for pattern in ("*.py", "*.jinja") for file in sorted(place.rglob(pattern))]
+    return sha256(b"".join(file.read_bytes() for file in files or [place.with_suffix(".py")])).digest()

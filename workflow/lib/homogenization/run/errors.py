@@ -9,8 +9,6 @@ _SYNONYMS = {
     **dict.fromkeys(("erank", "rank"), "effective_rank"),
     **dict.fromkeys(("mev", "explained_variance", "explainable_variance"), "max_explainable_variance"),
     **dict.fromkeys(("start", "begin", "beginning", "first"), "front"),
-    **dict.fromkeys(("middle", "inside"), "inward"),
-    **dict.fromkeys(("back", "last"), "end"),
 }
 
 

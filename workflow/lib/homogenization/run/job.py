@@ -12,26 +12,20 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.templates import Template
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[None]:
     """Run the body of a script as a Snakemake job.
 
-    Standard output, standard error and Python's logging go to the job's log file. Numerical libraries use the job's
-    number of threads, whatever the number of cores: the order of sums, and so their rounding, depends on it. A
-    `HomogenizationError` ends the job with only its message in the log; any other exception leaves its traceback there.
+    All that is printed or logged goes to the job's log file. Numerical libraries use the job's number of threads, on
+    which the order of sums, and so their rounding, depends. Of a `HomogenizationError`, the log has the message alone.
     """
-    with (
-        open(snakemake.log[0], "w", encoding="utf-8", buffering=1) as log,
-        redirect_stdout(log),
-        redirect_stderr(log),
-    ):
+    with open(snakemake.log[0], "w", 1, "utf-8") as log, redirect_stdout(log), redirect_stderr(log):
         logging.basicConfig(stream=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+        slurm, gpus = os.environ.get("SLURM_JOB_ID", "none"), os.environ.get("CUDA_VISIBLE_DEVICES", "unset")
         logging.info(
-            f"rule {snakemake.rule}, host {socket.gethostname()}, Slurm job {os.environ.get('SLURM_JOB_ID', 'none')}, "
-            f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}"
+            f"rule {snakemake.rule}, host {socket.gethostname()}, Slurm job {slurm}, CUDA_VISIBLE_DEVICES={gpus}"
         )
         try:
             with threadpool_limits(snakemake.threads):
@@ -53,9 +47,5 @@ def announce(warning: str) -> None:
 
 
 def arguments(snakemake: Any) -> dict[str, Any]:
-    """The parameters that the module takes: all but `code`, `module` and `made_with`; a template as its text."""
-    return {
-        name: "".join(value) if isinstance(value, Template) else value
-        for name, value in snakemake.params.items()
-        if name not in ("code", "module", "made_with")
-    }
+    """The parameters that a function of the library takes: all but `code`, `module` and `made_with`."""
+    return {k: v for k, v in snakemake.params.items() if k not in ("code", "module", "made_with")}
