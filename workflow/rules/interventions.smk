@@ -10,7 +10,7 @@ READ_IN_CONDITION = {
 READING_IN_CONDITION = {
     **READ_PARAMS,
     "code": code("read_in_condition", *MEASURED_BY, "metrics", "interventions"),
-    "condition": lambda wildcards: STUDY.conditions[wildcards.condition].fields,
+    "condition": lambda wildcards: vars(STUDY.conditions[wildcards.condition]),
     "seed": STUDY.seed,
 }
 

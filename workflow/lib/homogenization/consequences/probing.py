@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.corpus.hashing import seeded_hash
@@ -19,24 +21,10 @@ logger = logging.getLogger(__name__)
 
 SCHEMAS = {"readings": POOLED_READINGS_SCHEMA}
 _STEPS = 2000  # of the solver
-_READ = ("log_loss", "correct", "null_log_loss", "null_correct")
-
-
-class Probed(NamedTuple):
-    """What a probe says of texts: their log-loss in nats, and 1 where its guess is right; (reviews,) float64."""
-
-    log_loss: np.ndarray
-    correct: np.ndarray
 
 
 def folds_of(names: Sequence[str], labels: Sequence[str], folds: int, seed: int) -> np.ndarray:
     """The fold of each review, (reviews,): the reviews of each label, shuffled by a hash, take turns.
-
-    Args:
-        names: names of the reviews.
-        labels: their labels.
-        folds: number of folds.
-        seed: seed of the shuffling.
 
     Raises:
         HomogenizationError: a label has fewer reviews than there are folds, or all reviews have one label.
@@ -51,94 +39,73 @@ def folds_of(names: Sequence[str], labels: Sequence[str], folds: int, seed: int)
     fold_of_review = np.empty(len(names), dtype=np.int64)
     for label in counts:
         own = [index for index, other in enumerate(labels) if other == label]
-        for turn, index in enumerate(sorted(own, key=lambda index: seeded_hash(seed, "fold", names[index]))):
-            fold_of_review[index] = turn % folds
+        own.sort(key=lambda index: seeded_hash(seed, "fold", names[index]))
+        fold_of_review[own] = np.arange(len(own)) % folds
     return fold_of_review
 
 
 def cross_validated(
-    originals: np.ndarray, texts: Mapping[str, np.ndarray], labels: np.ndarray, folds: np.ndarray, penalty: float
-) -> dict[str, Probed]:
+    texts: Mapping[str, np.ndarray], labels: np.ndarray, folds: np.ndarray, penalty: float
+) -> dict[str, np.ndarray]:
     """Log-loss and guesses of a logistic regression that is trained on originals and asked about texts.
 
     A review and all its texts are in one fold. States are standardised by mean and standard deviation of the training
     folds. The regression minimises the sum of the losses + penalty / 2 times the squared norm of its weights.
 
     Args:
-        originals: (reviews, d) pooled states.
-        texts: by name, (reviews, d) pooled states of texts of the same reviews; NaN where a review lacks one.
+        texts: by name, `original` among them, (reviews, d) pooled states; NaN where a review lacks the text.
         labels: (reviews,) labels.
         folds: (reviews,) fold of each review.
         penalty: strength of the penalty.
 
     Returns:
-        By name of the text; NaN where a review lacks it, or where the originals that train have one label.
+        By name of the text, (2, reviews): log-loss in nats, and 1 where the guess is right, else 0. NaN where a review
+        lacks the text, or where the originals that train have one label.
     """
-    probed = {name: Probed(*np.full((2, len(labels)), np.nan)) for name in texts}
+    found = {name: np.full((2, len(labels)), np.nan) for name in texts}
+    there = {name: ~np.isnan(states).any(axis=1) for name, states in texts.items()}
     for fold in np.unique(folds):
-        trained = (folds != fold) & ~np.isnan(originals).any(axis=1)
-        if len(np.unique(labels[trained])) < 2:
+        training = (folds != fold) & there[ORIGINAL]
+        if len(np.unique(labels[training])) < 2:
             continue  # a condition that few reviews fit
-        training = originals[trained].astype(np.float64)
-        centre, spread = training.mean(axis=0), training.std(axis=0)
-        spread = np.where(spread > 1e-6 * np.abs(training).max(axis=0), spread, np.inf)  # a constant says nothing
-        probe = LogisticRegression(C=1 / penalty, max_iter=_STEPS)
-        probe.fit((training - centre) / spread, labels[trained])
+        probe = make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, max_iter=_STEPS))
+        probe.fit(texts[ORIGINAL][training], labels[training])
         for name, states in texts.items():
-            held_out = np.flatnonzero((folds == fold) & ~np.isnan(states).any(axis=1))
-            if not len(held_out):
-                continue
-            chances = probe.predict_proba((states[held_out] - centre) / spread)
-            scores = np.log(chances.clip(min=np.finfo(np.float64).tiny))  # far from all originals, one can be 0
-            column = np.searchsorted(probe.classes_, labels[held_out])
-            probed[name].log_loss[held_out] = -scores[np.arange(len(held_out)), column]
-            probed[name].correct[held_out] = probe.classes_[scores.argmax(axis=1)] == labels[held_out]
-    return probed
+            held_out = np.flatnonzero((folds == fold) & there[name])
+            if len(held_out):
+                chances = probe.predict_proba(states[held_out])
+                own = chances[np.arange(len(held_out)), np.searchsorted(probe.classes_, labels[held_out])]
+                # far from all originals, a chance can be 0
+                found[name][0, held_out] = -np.log(own.clip(min=np.finfo(np.float64).tiny))
+                found[name][1, held_out] = probe.classes_[chances.argmax(axis=1)] == labels[held_out]
+    return found
 
 
-class Task(NamedTuple):
-    """Labels (reviews,) and the fold of each review (reviews,)."""
-
-    labels: np.ndarray
-    folds: np.ndarray
-
-
-def tasks(names: Sequence[str], labels: np.ndarray, chosen: Mapping[str, Any], seed: int) -> list[Task]:
-    """The task of the probes, and after it those of the null: the same labels in random order, dealt to folds anew.
+def readings(
+    texts: Mapping[str, np.ndarray], names: Sequence[str], labels: np.ndarray, probes: Mapping[str, Any], seed: int
+) -> dict[str, np.ndarray]:
+    """What is read of the pooled states of one condition and layer.
 
     Args:
+        texts: as in `cross_validated`.
         names: names of the reviews.
         labels: (reviews,) their labels.
-        chosen: `folds` and `permutations`.
+        probes: `folds`, `penalty` and `permutations`.
         seed: seed of folds and permutations.
-    """
-    generator = np.random.default_rng(seed)
-    orders = [labels, *(generator.permutation(labels) for _ in range(chosen["permutations"]))]
-    return [Task(order, folds_of(names, order.tolist(), chosen["folds"], seed)) for order in orders]
-
-
-def readings(states: Mapping[str, np.ndarray], probe_tasks: Sequence[Task], penalty: float) -> dict[str, np.ndarray]:
-    """What is read of the pooled states of one condition and layer: by text, (columns, reviews).
-
-    Args:
-        states: by text, the originals among them, (reviews, d); NaN where a review lacks the text.
-        probe_tasks: as `tasks` gives them; none where nothing is probed.
-        penalty: strength of the probes' penalty.
 
     Returns:
-        log_loss, correct, null_log_loss and null_correct, as in `POOLED_READINGS_SCHEMA`.
+        By text, (4, reviews): log_loss, correct, null_log_loss and null_correct of `POOLED_READINGS_SCHEMA`. The null
+        has the same labels in random order, dealt to folds anew.
     """
-    originals = states[ORIGINAL].astype(np.float64)
-    nothing = np.full(len(originals), np.nan)
-    probed, null = dict.fromkeys(states, Probed(nothing, nothing)), Probed(nothing, nothing)
-    if probe_tasks:
-        first, *others = probe_tasks
-        probed = cross_validated(originals, states, *first, penalty)
-        alone = {ORIGINAL: originals}
-        null = Probed(
-            *np.mean([cross_validated(originals, alone, *task, penalty)[ORIGINAL] for task in others], axis=0)
-        )
-    return {name: np.stack([*probed[name], *(null if name == ORIGINAL else (nothing, nothing))]) for name in states}
+
+    def probed(order: np.ndarray, of: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return cross_validated(of, order, folds_of(names, order.tolist(), probes["folds"], seed), probes["penalty"])
+
+    generator, originals = np.random.default_rng(seed), {ORIGINAL: texts[ORIGINAL]}
+    orders = [generator.permutation(labels) for _ in range(probes["permutations"])]
+    null = np.mean([probed(order, originals)[ORIGINAL] for order in orders], axis=0)
+    nothing = np.full_like(null, np.nan)
+    return {name: np.vstack([own, null if name == ORIGINAL else nothing]) for name, own in probed(labels, texts).items()}
 
 
 def tabulate(
@@ -162,39 +129,29 @@ def tabulate(
         probes: `folds`, `penalty` and `permutations`; None where the reviews have no labels or nothing is probed.
         seed: seed of folds and permutations.
     """
-    if probes is None:
-        logger.warning(
-            "no probes: consequences.probes is null, or corpus.label_column is null and nothing can be probed"
-        )
-    pooled = read_tables(states)
-    by_text = {name: pooled.filter(variant=name) for name in variants}
-    known = pl.concat([read_table(path).select("review_id", "label") for path in shards])
-    originals = by_text[ORIGINAL]
     parts = [pl.DataFrame(schema=POOLED_READINGS_SCHEMA)]
+    if probes is None:
+        logger.warning("no probes: consequences.probes or corpus.label_column is null")
+        return parts[0]
+    pooled = read_tables(states)
+    originals = pooled.filter(variant=ORIGINAL)
     names = originals["review_id"].unique().sort()
-    of_labels = known.join(names.to_frame(), on="review_id").sort("review_id")["label"].to_numpy()
-    probe_tasks = tasks(names.to_list(), of_labels, probes, seed) if probes and len(names) else []
-    n_blocks = max(originals["layer"].max() or 0, 1)
-    for condition in originals["condition"].unique(maintain_order=True):
-        of_texts = {name: table.filter(condition=condition) for name, table in by_text.items()}
-        of_texts = {name: table for name, table in of_texts.items() if len(table)}
-        for layer in range(n_blocks + 1):
-            placed = {name: _placed(table.filter(layer=layer), names) for name, table in of_texts.items()}
-            for name, values in readings(placed, probe_tasks, probes["penalty"] if probes else np.nan).items():
-                columns = dict(zip(_READ, values, strict=True))
-                place = {"model": model, "variant": name, "condition": condition, "layer": layer}
-                place["depth"] = layer / n_blocks
-                table = table_of({"review_id": names, **place, **columns}, POOLED_READINGS_SCHEMA)
-                parts.append(table.filter(~np.isnan(placed[name]).any(axis=1)))
-        logger.info("condition %s: %s", condition, ", ".join(of_texts))
+    known = pl.concat([read_table(path).select("review_id", "label") for path in shards])
+    labels = names.to_frame().join(known, on="review_id", maintain_order="left")["label"].to_numpy()
+    n_blocks = max(pooled["layer"].max() or 0, 1)
+    for condition, layer in originals.select("condition", "layer").unique(maintain_order=True).rows():
+        rows = pooled.filter(condition=condition, layer=layer)
+        texts = {name: rows.filter(variant=name) for name in variants}
+        placed = {name: _placed(table, names) for name, table in texts.items() if len(table)}
+        for name, values in readings(placed, names.to_list(), labels, probes, seed).items():
+            place = {"model": model, "variant": name, "condition": condition, "layer": layer, "depth": layer / n_blocks}
+            columns = dict(zip(("log_loss", "correct", "null_log_loss", "null_correct"), values, strict=True))
+            table = table_of({"review_id": names, **place, **columns}, POOLED_READINGS_SCHEMA)
+            parts.append(table.filter(~np.isnan(placed[name]).any(axis=1)))
     return pl.concat(parts)
 
 
 def _placed(table: pl.DataFrame, names: pl.Series) -> np.ndarray:
     """(reviews, d) float64 states in the order of `names`; NaN where a review has none."""
-    order = names.to_frame().with_row_index("row")
-    placed = table.join(order, on="review_id").select("row", "state")
-    width = placed["state"].list.len().max()
-    states = np.full((len(names), width), np.nan)
-    states[placed["row"].to_numpy()] = placed["state"].list.to_array(width).to_numpy()
-    return states
+    placed = names.to_frame().join(table, on="review_id", how="left", maintain_order="left")["state"]
+    return placed.list.to_array(table["state"].list.len().max()).to_numpy().astype(np.float64)

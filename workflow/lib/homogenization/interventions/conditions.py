@@ -9,13 +9,13 @@ from typing import Any
 
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS
+from homogenization.names.points import REGIONS
 from homogenization.run.errors import HomogenizationError
 
 UNTOUCHED, STEERING, MASKED, POSITIONS = KINDS = ("untouched", "steering", "masked", "positions")
 
 ALL_BLOCKS, STEEPEST = "all", "steepest"
-# by the depth of a block's middle, upper end excluded
-RANGES = {ALL_BLOCKS: (0.0, 1.0), "first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, 1.0)}
+RANGES = {ALL_BLOCKS: (0.0, 1.0), **REGIONS}  # by the depth of a block's middle
 BLOCK_NAMES = (*RANGES, STEEPEST)
 
 KEYS_MASKED = ("first", "random", "most_attended", "massive")
@@ -45,61 +45,45 @@ class Condition:
     blocks: str = ALL_BLOCKS
 
     @property
-    def fields(self) -> list[str | float | None]:
-        """Its attributes, as plain values."""
-        return [self.kind, self.pattern, self.strength, self.blocks]
-
-    @property
     def name(self) -> str:
         """Its name, in files too: `steering-first-0.2-all`, `steering-first-0.2-1_2`, `masked-massive`."""
-        parts = [self.kind, self.pattern, None if self.strength is None else f"{self.strength:g}"]
-        blocks = [self.blocks.replace(",", "_")] * (self.kind == STEERING)
-        return "-".join([part for part in parts if part is not None] + blocks)
+        steered = [f"{self.strength:g}", self.blocks.replace(",", "_")] if self.kind == STEERING else []
+        return "-".join([self.kind, *filter(None, [self.pattern]), *steered])
 
 
 def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     """The conditions of the section `interventions` (plain values), the untouched model first."""
-    conditions = [Condition(UNTOUCHED)]
     steering = section.get("steering") or {"patterns": [], "strengths": []}
-    conditions += [
+    steered = [
         # as tables show an entry of `blocks`
         Condition(STEERING, pattern, strength, blocks if isinstance(blocks, str) else ",".join(map(str, blocks)))
         for blocks in section["blocks"]
         for pattern in steering["patterns"]
         for strength in steering["strengths"]
     ]
-    for place in section["masked"]:
-        draws = [f"random_{draw}" for draw in range(1, RANDOM_DRAWS + 1)] if place == "random" else [place]
-        conditions += [Condition(MASKED, name) for name in draws]
-    return conditions + ([Condition(POSITIONS, section["positions"])] if section["positions"] else [])
+    draws = {"random": [f"random_{draw}" for draw in range(1, RANDOM_DRAWS + 1)]}
+    masked = [Condition(MASKED, name) for key in section["masked"] for name in draws.get(key, [key])]
+    positions = [Condition(POSITIONS, section["positions"])] if section["positions"] else []
+    return [Condition(UNTOUCHED), *steered, *masked, *positions]
 
 
-def blocks_of(name: str, n_blocks: int, model: str, steepest: tuple[float, float] | None = None) -> frozenset[int]:
-    """Indices of the blocks, from 0, that a condition changes.
+def blocks_of(name: str, n_blocks: int, steepest: tuple[float, float] | None = None) -> frozenset[int]:
+    """Indices, from 0, of the blocks `name` (`Condition.blocks`) of a model with `n_blocks`.
 
-    Args:
-        name: `Condition.blocks`.
-        n_blocks: blocks of the model.
-        model: name of the model, for messages.
-        steepest: depths between which the model's homogenization is fastest.
+    `steepest` are the depths between which the model's homogenization is fastest; None where it never grows.
 
     Raises:
-        HomogenizationError: there is no such block, or the model has no steepest step.
+        HomogenizationError: there is no such block.
     """
-    if name in RANGES or name == STEEPEST:
-        if name == STEEPEST and steepest is None:
-            raise HomogenizationError(
-                f"interventions.blocks: 'steepest' has no meaning for the model {model}: no step of the mean cosine "
-                "leads towards homogenization in tables/depth.parquet. Leave it out, or name the blocks."
-            )
-        low, high = RANGES.get(name) or steepest
+    if name in BLOCK_NAMES:
+        low, high = (steepest or (0, 0)) if name == STEEPEST else RANGES[name]
         blocks = frozenset(block for block in range(n_blocks) if low <= (block + 0.5) / n_blocks < high)
     else:
         blocks = frozenset(int(number) - 1 for number in name.split(","))
     if not blocks or max(blocks) >= n_blocks:
         raise HomogenizationError(
-            f"interventions.blocks: {name!r} names blocks that the model {model} does not have; it has {n_blocks}. "
-            f"Allowed: {', '.join(BLOCK_NAMES)}, or numbers from 1 to {n_blocks}."
+            f"interventions.blocks: {name!r} names blocks that this model does not have. Allowed: numbers from 1 to "
+            f"{n_blocks}, {', '.join(RANGES)}; {STEEPEST} where the mean cosine grows in tables/depth.parquet."
         )
     return blocks
 

@@ -1,128 +1,111 @@
-"""Reviews through a model in one condition, beside the untouched run: metrics by layer, doses, and pooled states."""
+"""The job of one model, variant, condition and shard: its reviews, read in the condition and untouched."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.interventions.conditions import MASKED, POSITIONS, STEERING, UNTOUCHED, Condition, blocks_of, cells
-from homogenization.interventions.passes import Run, damage, sink_moved
+from homogenization.corpus.hashing import seeded_hash
+from homogenization.interventions.conditions import POSITIONS, UNTOUCHED, Condition, cells
+from homogenization.interventions.doses import damage, norms_attention, sink_moved
+from homogenization.interventions.passes import run, run_in
 from homogenization.interventions.readings import pooled, read
-from homogenization.interventions.schedule import Reviews, apply, refuse_other_positions
-from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, POOLED_STATES_SCHEMA, crossed
-from homogenization.measures.blocks import norms_attention
-from homogenization.measures.reviews import with_origin
-from homogenization.run.errors import HomogenizationError
+from homogenization.interventions.schemas import SCHEMAS
+from homogenization.models.network import LanguageModel
+from homogenization.run.parquet import read_table, write_table
 from homogenization.run.progress import progress
-from homogenization.states.network import NOT_FINITE
+from homogenization.states.forward import refuse_not_finite
+from homogenization.states.long_texts import Texts, tokens_read, with_originals
+
+_STEEPEST = {"variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy", "statistic": "steepest"}
 
 
-class Intervened(NamedTuple):
-    """What a condition does to reviews: `INTERVENED_SCHEMA`, `DOSES_SCHEMA` and `POOLED_STATES_SCHEMA`, by review."""
+def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
+    """Write the tables of a shard in one condition.
 
-    metrics: pl.DataFrame
-    doses: pl.DataFrame
-    states: pl.DataFrame
-
-
-class _OfReview(NamedTuple):
-    """What a condition does to one review; `values` are its metrics (layers, cells), `states` its pooled states."""
-
-    values: np.ndarray
-    untouched: np.ndarray
-    dose: dict[str, Any]
-    states: np.ndarray
-
-
-def check_condition(condition: Condition, reviews: Reviews) -> None:
-    """Refuse a condition that a model can't be run in, before it runs.
+    Args:
+        model: language model or encoder.
+        inputs: files: `variant`, `original`, and `depth`, the table, where the condition needs it.
+        params: parameters of the rule: `model`, the entry; `variant`; `shard`; `condition`, its fields; `metrics` of
+            the tokens; `n_reviews`, by rank; `seed` of all draws.
+        paths: files to write: `metrics`, `doses`, and `states` where pooled states are wanted.
 
     Raises:
-        HomogenizationError: blocks that it does not have, or positions that are not rotary.
+        HomogenizationError: a condition that the model can't be run in, or states that are not finite.
     """
-    if condition.kind == STEERING:
-        blocks_of(condition.blocks, reviews.model.n_blocks, reviews.name, reviews.steepest)
-    if condition.kind == POSITIONS:
-        refuse_other_positions(reviews.model, reviews.name)
+    originals = read_table(inputs.original)
+    first = originals.sort("rank").head(params.n_reviews).select("review_id")
+    reviews = with_originals(read_table(inputs.variant), originals)
+    reviews = reviews.join(first, on="review_id", how="semi", maintain_order="left")
+    texts = Texts(*(reviews[column].to_list() for column in ("review_id", "text", "original")))
+    review_ids, tokens = tokens_read(model, texts)
+    identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
+    steepest = steepest_depths(read_table(inputs.depth), identity["model"]) if inputs.get("depth") else None
+    tables = intervene(
+        model,
+        dict(zip(review_ids, tokens.by_review, strict=True)),
+        Condition(**params.condition),
+        params.metrics,
+        params.seed,
+        steepest,
+    )
+    for table, path in paths.items():
+        named = tables[table].with_columns(pl.lit(identity[name]).alias(name) for name in ("model", "variant"))
+        write_table(named, path, {"states": {**model.provenance, **identity}})
+
+
+def steepest_depths(depth: pl.DataFrame, model: str) -> tuple[float, float] | None:
+    """Depths between which the originals' mean cosine grows fastest, from tables/depth.parquet; None if it never does."""
+    steepest = depth.filter(model=model, **_STEEPEST).filter(pl.col("estimate").is_finite())
+    return steepest.select("ci_low", "ci_high").row(0) if len(steepest) else None
 
 
 def intervene(
-    reviews: Reviews, condition: Condition, metrics: Sequence[str], identity: Mapping[str, str]
-) -> Intervened:
+    model: LanguageModel,
+    reviews: Mapping[str, np.ndarray],
+    condition: Condition,
+    metrics: Sequence[str],
+    seed: int,
+    steepest: tuple[float, float] | None = None,
+) -> dict[str, pl.DataFrame]:
     """Run reviews through a model in one condition, and untouched: doses are measured against that.
 
     Args:
-        reviews: a language model or encoder, and what it reads.
+        model: language model or encoder.
+        reviews: token ids by name.
         condition: what is done.
         metrics: names of `homogenization.interventions.conditions.METRICS`.
-        identity: `model` and `variant`, for the tables.
+        seed: seed of all draws.
+        steepest: depths between which the model's homogenization is fastest; None where no condition asks for it.
+
+    Returns:
+        The tables of `homogenization.interventions.schemas.SCHEMAS`, whose columns `model` and `variant` are null.
 
     Raises:
-        HomogenizationError: states that are not finite, or what `check_condition` refuses.
+        HomogenizationError: states that are not finite, or a condition that the model can't be run in.
     """
-    check_condition(condition, reviews)
-    found: list[_OfReview] = []
-    with progress(sum(reviews.lengths), "tokens") as advance:
-        for review, (name, token_ids) in enumerate(zip(reviews.names, reviews.texts, strict=True)):
-            before = reviews.through(review)()
-            after = before if condition.kind == UNTOUCHED else apply(condition, reviews, review, before)
-            if not after.is_finite:
-                read_by = f"model {identity['model']}, variant {identity['variant']}, review {name}"
-                raise HomogenizationError(f"{read_by}, {condition.name}: {NOT_FINITE}")
-            found.append(_measured(condition, before, after, token_ids, metrics))
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    of_model = {**asdict(condition), "branch_norm": norms_attention(model)}
+    with progress(sum(map(len, reviews.values())), "tokens") as advance:
+        for review_id, token_ids in reviews.items():
+            before = run(model, token_ids)
+            after = run_in(condition, model, token_ids, before, seeded_hash(seed, review_id), steepest)
+            refuse_not_finite(after.states, f"review {review_id}, {condition.name}")
+            names = {"review_id": review_id, "condition": condition.name}
+            values = [read(one.states, before.massive | after.massive, metrics) for one in (after, before)]
+            for layer, (state, *numbers) in enumerate(zip(pooled(after.states, after.massive), *values, strict=True)):
+                place = {**names, "layer": layer, "depth": layer / model.n_blocks}
+                rows["states"].append({**place, "state": state})
+                for (view, metric), value, untouched in zip(cells(metrics), *numbers, strict=True):
+                    cell = {"view": view, "metric": metric, "value": value, "untouched": untouched}
+                    rows["metrics"].append({**place, **cell})
+            kl, cross_entropy = damage(before, after, token_ids)
+            moved = None if condition.kind == POSITIONS else 0.0 if condition.kind == UNTOUCHED else after.moved_mass
+            dose = {"n_tokens": len(token_ids), "kl": kl, "cross_entropy": cross_entropy, "moved_mass": moved}
+            dose |= {"n_massive": len(after.massive)}
+            dose |= {"sink_moved": after is not before and sink_moved(before.received, after.received)}
+            rows["doses"].append({**names, **of_model, **dose})
             advance(len(token_ids))
-    return _tables(found, reviews, condition, metrics, identity)
-
-
-def _measured(
-    condition: Condition, before: Run, after: Run, token_ids: np.ndarray, metrics: Sequence[str]
-) -> _OfReview:
-    massive = (before.massive | after.massive) - {0}
-    untouched = read(before.states, massive, metrics)
-    values = untouched if after is before else read(after.states, massive, metrics)
-    dose = _dose(condition, before, after, token_ids)
-    return _OfReview(values, untouched, dose, pooled(after.states, after.massive))
-
-
-def _dose(condition: Condition, before: Run, after: Run, token_ids: np.ndarray) -> dict[str, Any]:
-    """What the condition did to a review, without the columns that name it."""
-    moved = 0.0 if condition.kind == UNTOUCHED else after.moved_mass
-    kl, cross_entropy = damage(before, after, token_ids)
-    return {
-        "kl": kl,
-        "cross_entropy": cross_entropy,
-        "moved_mass": None if condition.kind == POSITIONS else moved,
-        "masked_mass": moved if condition.kind == MASKED else None,
-        "n_massive": len(after.massive),
-        "sink_moved": sink_moved(before.received, after.received),
-    }
-
-
-def _tables(
-    found: Sequence[_OfReview],
-    reviews: Reviews,
-    condition: Condition,
-    metrics: Sequence[str],
-    identity: Mapping[str, str],
-) -> Intervened:
-    n_blocks, names = reviews.model.n_blocks, {"model": identity["model"], "variant": identity["variant"]}
-    views, measured = zip(*cells(metrics), strict=True)
-    axes = {"condition": [condition.name]}, {"review_id": reviews.names}, {"layer": range(n_blocks + 1)}
-    values, untouched = (np.array([one[place] for one in found], dtype=np.float64).ravel() for place in (0, 1))
-    table = crossed(INTERVENED_SCHEMA, *axes, {"view": views, "metric": measured})
-    table = with_origin(table.with_columns(value=values, untouched=untouched), identity, n_blocks)
-    of_all = {**names, "condition": condition.name, **asdict(condition), "branch_norm": norms_attention(reviews.model)}
-    texts = zip(reviews.names, reviews.lengths, found, strict=True)
-    doses = [{**of_all, "review_id": name, "n_tokens": length, **one.dose} for name, length, one in texts]
-    pooled_rows = [layer.tolist() for one in found for layer in one.states]
-    states = crossed(POOLED_STATES_SCHEMA, *axes).with_columns(
-        **{name: pl.lit(value) for name, value in names.items()},
-        state=pl.Series(pooled_rows, dtype=pl.List(pl.Float32)),
-    )
-    return Intervened(
-        table.select(*INTERVENED_SCHEMA),
-        pl.DataFrame(doses, schema=DOSES_SCHEMA),
-        states.select(*POOLED_STATES_SCHEMA),
-    )
+    return {name: pl.DataFrame(rows[name], schema=schema) for name, schema in SCHEMAS.items()}

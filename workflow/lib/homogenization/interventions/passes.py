@@ -1,54 +1,22 @@
-"""One review through a model in one condition: states, logits, and what happened to its attention."""
+"""One review through a model, untouched or in a condition: its states, its logits, what happened to its attention."""
 
-from collections.abc import Collection, Sequence
+import logging
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
 
+from homogenization.interventions.conditions import POSITIONS, STEERING, UNTOUCHED, Condition, blocks_of
+from homogenization.interventions.patterns import PATTERNS, drawn_place
 from homogenization.interventions.readings import massive_tokens
-from homogenization.states.attention import AttentionMap, Through
-from homogenization.states.network import Transformer, forward
+from homogenization.models.network import LanguageModel
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.forward import Attention, Watch, forward
 
-SINK = 10.0  # times the attention that a token receives on average, 1
-TAKEN = 0.25  # of the attention that the sink received
+MASSIVE_ROUNDS = 8  # times that massive tokens are masked, each time with those that grew massive since
 
-
-class Recorder:
-    """Lets attention pass through a change in some blocks, and sums up what the change did.
-
-    Attributes:
-        moved: total variation of A and A', summed over the changed blocks, heads and queries.
-        changed: number of these rows.
-        received: attention received, summed over the blocks, (tokens,).
-
-    Args:
-        n_tokens: tokens of the review.
-        change: what is done to the weights; None: nothing.
-        blocks: indices of the blocks where it is done.
-        after: whether attention received is read after the change, or before it.
-        device: device of the sums.
-    """
-
-    def __init__(
-        self, n_tokens: int, change: Through | None, blocks: Collection[int], after: bool, device: torch.device
-    ) -> None:
-        self._change, self._blocks, self._after, self._device = change, blocks, after, device
-        self.moved, self.changed = torch.zeros((), device=device), 0
-        self.received = torch.zeros(n_tokens, device=device)
-
-    def __call__(self, attention: AttentionMap) -> torch.Tensor:
-        """The weights that weigh the values."""
-        before = after = attention.weights
-        if self._change is not None and attention.block in self._blocks:
-            after = self._change(attention)
-            self.moved += ((after - before).abs().sum() / 2).to(self._device)
-            self.changed += before.shape[0] * before.shape[1]
-        keys = slice(attention.first_key, attention.first_key + before.shape[2])
-        read = (after if self._after else before).sum(dim=(0, 1)) / before.shape[0]
-        self.received[keys] += read.to(self._device)
-        return after
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -57,92 +25,131 @@ class Run:
 
     Attributes:
         states: states (tokens, width) of each layer, float32.
-        received: attention received, mean over the blocks, (tokens,).
+        massive: places of the massive tokens.
+        received: attention received, mean over the blocks, (tokens,); NaN where attention is out of reach. In a
+            steered run, it is that of the model's own weights, into which P is not mixed yet.
         moved_mass: total variation of A and A', mean over changed blocks, heads and queries; NaN without changes.
         logits: logits of the next token (tokens, vocabulary), on the device; None without a language-model head.
     """
 
-    states: Sequence[np.ndarray]
+    states: list[np.ndarray]
+    massive: frozenset[int]
     received: np.ndarray
     moved_mass: float
     logits: torch.Tensor | None
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether the states are finite at all layers."""
-        return all(np.isfinite(of_layer).all() for of_layer in self.states)
-
-    @cached_property
-    def massive(self) -> frozenset[int]:
-        """Places of the massive tokens."""
-        return massive_tokens(self.states)
-
 
 def run(
-    model: Transformer,
+    model: LanguageModel,
     token_ids: np.ndarray,
-    change: Through | None = None,
-    blocks: Collection[int] | None = None,
+    change: Watch | None = None,
     *,
+    reads_before: bool = False,
     positions: np.ndarray | None = None,
-    reads_after: bool = False,
 ) -> Run:
-    """Run `model` over a review, with its attention changed in `blocks` (None: all).
+    """Run `model` over a review.
 
     Args:
-        model: transformer, with a language-model head or without.
+        model: language model or encoder.
         token_ids: token ids of the review.
-        change: what is done to the attention weights; None: nothing, by the same route.
-        blocks: indices of the changed blocks.
+        change: what is done to the attention weights of each block; None: nothing.
+        reads_before: whether the attention received is read before the change, or after it.
         positions: position of each token; None to count from 0.
-        reads_after: whether the attention received is read after the change, or before it.
     """
-    changed = range(model.n_blocks) if blocks is None else blocks
-    recorder = Recorder(len(token_ids), change, changed, reads_after, model.device)
-    states: list[np.ndarray] = []
+    moved, before = [], []
 
-    def take(_layer: int, of_layer: torch.Tensor) -> None:
-        states.append(of_layer.to("cpu", torch.float32, copy=True).numpy())
+    def watch(attention: Attention) -> torch.Tensor:
+        weights = change(attention)
+        if weights is not attention.weights:
+            moved.append((weights - attention.weights).abs().sum(-1).mean().item() / 2)
+        before.append(attention.weights.mean(0).sum(0).cpu())
+        return weights
 
-    placed = None if positions is None else torch.as_tensor(positions)
-    result = forward(model, token_ids, take, through=recorder, positions=placed)
-    moved = recorder.moved.item() / recorder.changed if recorder.changed else np.nan
-    return Run(states, (recorder.received / model.n_blocks).cpu().numpy(), moved, result.logits)
+    result = forward(model, token_ids, watch=watch if change else None, positions=positions)
+    states = [of_layer.to("cpu", torch.float32).numpy() for of_layer in result.states]
+    received = torch.stack(before) if reads_before else result.received
+    mean = np.full(len(token_ids), np.nan) if received is None else received.mean(0).cpu().numpy()
+    return Run(states, massive_tokens(states), mean, np.mean(moved).item() if moved else np.nan, result.logits)
 
 
-def sink_moved(before: np.ndarray, after: np.ndarray) -> bool:
-    """Whether another token takes over the sink, the token that received most attention.
+def run_in(
+    condition: Condition,
+    model: LanguageModel,
+    token_ids: np.ndarray,
+    untouched: Run,
+    draw: bytes,
+    steepest: tuple[float, float] | None = None,
+) -> Run:
+    """Run a review in a condition.
 
-    It does where it now receives most, more than ten times the mean token, and by a gain of at least a quarter of what
-    the sink received. A token that is a little more attended than before, while the sink stays the sink, does not.
+    Massive tokens are found again in the changed run, and masked too, until it has none that is not masked: at most
+    eight times, since in trained models the next token may grow massive each time, up to the end of the text.
 
     Args:
-        before: attention received by each token of a review in the untouched run, (tokens,).
-        after: the same in the changed run.
+        condition: what is done.
+        model: language model or encoder.
+        token_ids: token ids of the review.
+        untouched: the run of the review in which nothing is done.
+        draw: name of the review's draws.
+        steepest: depths between which the model's homogenization is fastest.
+
+    Raises:
+        HomogenizationError: attention is out of reach, the model lacks the blocks, or its positions are not rotary.
     """
-    sink, most = int(before.argmax()), int(after.argmax())
-    gain = after[most] - before[most]
-    return bool(most != sink and after[most] > SINK and gain >= TAKEN * before[sink])
+    if condition.kind == UNTOUCHED:
+        return untouched
+    if condition.kind == STEERING:
+        blocks = blocks_of(condition.blocks, model.n_blocks, steepest)
+        change = steering(condition.pattern, condition.strength, blocks, draw)
+        return run(model, token_ids, change, reads_before=True)
+    if condition.kind == POSITIONS:
+        if not any("rotary" in type(module).__name__.lower() for module in model.network.modules()):
+            raise HomogenizationError(
+                f"interventions.positions: {model.architecture} has no rotary positions; learned ones have no meaning "
+                "elsewhere. Set 'positions: null', or name models under interventions.models."
+            )
+        return run(model, token_ids, positions=np.zeros(len(token_ids), dtype=np.int64))
+    known = {"first": {0}, "most_attended": {int(untouched.received.argmax())}, "massive": untouched.massive}
+    drawn = {drawn_place(1, max(2, len(token_ids)), draw, condition.pattern)}
+    places = frozenset(known.get(condition.pattern, drawn))
+    for _ in range(MASSIVE_ROUNDS):
+        changed = run(model, token_ids, masked(places))
+        if condition.pattern != "massive" or changed.massive <= places:
+            return changed
+        places |= changed.massive
+    logger.warning("masked-massive: a further token is massive after %d rounds, and is read", MASSIVE_ROUNDS)
+    return changed
 
 
-def divergence(untouched: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """KL(p_0 || p) of the next-token distributions, mean over the tokens, in nats; logits (tokens, vocabulary)."""
-    before, after = (torch.log_softmax(logits.float(), dim=-1) for logits in (untouched, changed))
-    difference = torch.sub(before, after, out=after)  # for large vocabularies, each of these takes a gigabyte
-    return before.exp_().mul_(difference).sum(dim=-1).mean()
+def steering(pattern: str, strength: float, blocks: Collection[int], draw: bytes) -> Watch:
+    """A' = (1 - λ) A + λ P in `blocks`, from 0, for the queries that see the first token.
+
+    With a sliding window, later queries do not: no pattern changes them, so that patterns and controls change the same.
+    At a `strength` λ of 0, A' is A bit for bit. `draw` names the review's draws: equal names give equal draws.
+    """
+
+    def change(attention: Attention) -> torch.Tensor:
+        if attention.block not in blocks:
+            return attention.weights
+        steered = (1 - strength) * attention.weights + strength * PATTERNS[pattern](attention, draw)
+        return steered.where(attention.seen[:, :1], attention.weights)
+
+    return change
 
 
-def cross_entropy(logits: torch.Tensor, token_ids: torch.Tensor) -> torch.Tensor:
-    """Mean of -log p(x_i | x_1 … x_i-1) over the tokens after the first, in nats; NaN for one token."""
-    if len(token_ids) < 2:
-        return logits.new_tensor(torch.nan, dtype=torch.float32)
-    return torch.nn.functional.cross_entropy(logits[:-1].float(), token_ids[1:].to(logits.device))
+def masked(places: Collection[int]) -> Watch:
+    """Keys at `places` that no query reads but their own: their mass goes to the other keys, in proportion.
 
+    A query whose other weights are all 0 reads itself.
+    """
 
-def damage(untouched: Run, changed: Run, token_ids: np.ndarray) -> tuple[float, float] | tuple[None, None]:
-    """KL from the untouched model, and cross-entropy; None without a language-model head."""
-    if untouched.logits is None or changed.logits is None:
-        return None, None
-    with torch.inference_mode():
-        kl = divergence(untouched.logits, changed.logits)
-        return kl.item(), cross_entropy(changed.logits, torch.as_tensor(token_ids)).item()
+    def change(attention: Attention) -> torch.Tensor:
+        weights = attention.weights
+        own = torch.eye(len(attention.seen), dtype=torch.bool, device=weights.device)
+        shut = torch.zeros_like(own)
+        shut[:, sorted(places)] = True
+        left = weights.masked_fill(shut & ~own, 0)
+        mass = left.sum(-1, keepdim=True)
+        return (left * (weights.sum(-1, keepdim=True) / mass)).where(mass > 0, own.to(weights.dtype))
+
+    return change

@@ -1,8 +1,4 @@
-"""The columns of runs whose attention was changed: metrics and doses."""
-
-from collections.abc import Mapping, Sequence
-from functools import reduce
-from typing import Any
+"""The columns of runs whose attention was changed: metrics, doses and pooled states."""
 
 import polars as pl
 
@@ -29,7 +25,6 @@ DOSES_SCHEMA = {
     **condition_columns("kl", "cross_entropy"),
     #: total variation of the weights before and after, mean over changed blocks, heads and queries; null for positions
     "moved_mass": pl.Float64,
-    "masked_mass": pl.Float64,  #: mass that masked keys lose; null for other kinds
     "n_massive": pl.Int32,  #: massive tokens of the run
     **condition_columns("sink_moved", "branch_norm"),
 }
@@ -40,14 +35,4 @@ POOLED_STATES_SCHEMA = {
     #: mean of the tokens without the first and the massive ones, (width,); NaN without such tokens
     "state": pl.List(pl.Float32),
 }
-
-
-def crossed(schema: Mapping[str, Any], *axes: Mapping[str, Sequence]) -> pl.DataFrame:
-    """A row for each entry of an array, in the array's order; of each axis, the columns with the names of its places.
-
-    Args:
-        schema: types of the columns.
-        axes: for each axis of the array, columns with a value for each place.
-    """
-    tables = [pl.DataFrame(dict(axis), schema={name: schema[name] for name in axis}) for axis in axes]
-    return reduce(lambda table, axis: table.join(axis, how="cross", maintain_order="left_right"), tables)
+SCHEMAS = {"metrics": INTERVENED_SCHEMA, "doses": DOSES_SCHEMA, "states": POOLED_STATES_SCHEMA}

@@ -37,7 +37,7 @@ INTERVENED_LAYERS_SCHEMA = {
     "mean": pl.Float64,  #: mean over reviews of the change from the untouched run; of `untouched`, the metric itself
     **columns("ci_low", "ci_high"),
 }
-_MEANS = ("kl", "cross_entropy", "moved_mass", "masked_mass", "n_massive")
+_MEANS = ("kl", "cross_entropy", "moved_mass", "n_massive")
 #: A row for each condition: what it did to attention and to the model, mean over reviews ([what is
 #: measured](causes.md#what-is-measured)).
 DOSE_MEANS_SCHEMA = {
@@ -45,8 +45,7 @@ DOSE_MEANS_SCHEMA = {
     **condition_columns(*CONDITION),
     **columns("n_reviews"),
     **condition_columns("n_sink_moved", "kl", "cross_entropy"),
-    "moved_mass": pl.Float64,  #: mean total variation of the weights before and after
-    "masked_mass": pl.Float64,  #: mass that masked keys lose
+    "moved_mass": pl.Float64,  #: mean total variation of the weights before and after: the mass that masked keys lose
     "n_massive": pl.Float64,  #: massive tokens
 }
 SCHEMAS = {
