@@ -1,6 +1,7 @@
 """Every condition, in every kind of network, equals its independent implementation on transformers' eager attention."""
 
 import numpy as np
+import polars as pl
 import pytest
 import transformers
 
@@ -59,13 +60,14 @@ def plain_of(condition, review, untouched):
 def test_every_condition_equals_its_plain_implementation(name):
     model = tiny_language_model(name, ARCHITECTURES[name])
     rotary = name not in {"gpt2", "bert"}
+    runs = {review: run(model, token_ids) for review, token_ids in TEXTS.items()}
+    plain = {review: run_plainly(model.network, token_ids) for review, token_ids in TEXTS.items()}
     for condition in CONDITIONS[: None if rotary else -1]:
         moved = 0.0
         for review, token_ids in TEXTS.items():
-            untouched = run(model, token_ids)
-            changed = run_in(condition, model, token_ids, untouched, seeded_hash(0, review))
-            before = run_plainly(model.network, token_ids)
-            after = run_plainly(model.network, token_ids, *plain_of(condition, review, before))
+            untouched = runs[review]
+            changed = run_in(condition, model, token_ids, untouched, draw=seeded_hash(0, review))
+            after = run_plainly(model.network, token_ids, *plain_of(condition, review, plain[review]))
             distance = np.linalg.norm(np.stack(changed.states) - after.states, axis=-1)
             assert (distance / np.linalg.norm(after.states, axis=-1)).mean() < 1e-5, (condition.name, review)
             received = after.own.mean(axis=1).sum(axis=1).mean(axis=0) if condition.kind == STEERING else after.received
@@ -81,19 +83,18 @@ def test_the_tables_of_every_condition_have_the_plain_numbers(name):
     model = tiny_language_model(name, ARCHITECTURES[name])
     conditions = [Condition(UNTOUCHED), *CONDITIONS[::3], *CONDITIONS[-1:]]
     for condition in conditions if name not in {"gpt2", "bert"} else conditions[:-1]:
-        tables = intervene(model, TEXTS, condition, METRICS, 0)
+        tables = intervene(model, TEXTS, condition, METRICS, seed=0)
         for review, token_ids in TEXTS.items():
             before = run_plainly(model.network, token_ids)
             plain = (None, None) if condition.kind == UNTOUCHED else plain_of(condition, review, before)
             after = run_plainly(model.network, token_ids, *plain)
-            dose = tables["doses"].row(by_predicate=(tables["doses"]["review_id"] == review).arg_max(), named=True) \
-                if False else tables["doses"].filter(review_id=review).row(0, named=True)
+            dose = tables["doses"].row(by_predicate=pl.col("review_id") == review, named=True)
             kl, loss = plain_damage(before, after, token_ids)
             assert dose["kl"] == (None if kl is None else pytest.approx(kl, rel=1e-4, abs=1e-6)), condition.name
             assert dose["cross_entropy"] == (None if loss is None else pytest.approx(loss, rel=1e-5))
             changed_blocks = [1, 2] if condition.kind == STEERING else [0, 1, 2]
-            expected = None if condition.kind == POSITIONS else pytest.approx(after.moved[changed_blocks].mean(), abs=1e-6)
-            assert dose["moved_mass"] == expected
+            moved = pytest.approx(after.moved[changed_blocks].mean(), abs=1e-6)
+            assert dose["moved_mass"] == (None if condition.kind == POSITIONS else moved)
             left = list(range(1, len(token_ids)))
             for layer, (old, new) in enumerate(zip(before.states, after.states, strict=True)):
                 rows = tables["metrics"].filter(review_id=review, layer=layer)

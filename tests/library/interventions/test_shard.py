@@ -1,44 +1,42 @@
-"""The job of a shard in a condition: its tables, and what is refused."""
+"""The job of a shard in a condition: its tables, what transformers says of them, and what is refused."""
 
+import copy
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
-from tqdm import tqdm
 
-from homogenization.interventions import shard
-from homogenization.interventions.conditions import (
-    CONSTANT,
-    MASKED,
-    METRICS,
-    POSITIONS,
-    STEERING,
-    UNTOUCHED,
-    VIEWS,
-    Condition,
-    cells,
-)
-from homogenization.interventions.readings import massive_tokens, read
-from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, POOLED_STATES_SCHEMA
-from homogenization.measures.geometry import token_geometry
-from homogenization.measures.spectra import singular_values
-from homogenization.metrics.spectral import SpectrumBatch, evaluate
+from extracted import EMBEDDED, trained_tokenizer
+from homogenization.interventions.conditions import MASKED, METRICS, STEERING, UNTOUCHED, VIEWS, Condition, cells
+from homogenization.interventions.readings import massive_tokens, pooled, read
+from homogenization.interventions.schemas import SCHEMAS
 from homogenization.run.parquet import read_table, write_table
+from plain_interventions import plain_metrics, run_plainly
 from script import ScriptError, run_script
-from tiny_blocks import EMBEDDED, saved, trained_tokenizer
+from tiny_models import CONFIGS
 
 READ = ["cosine_anisotropy", "max_explainable_variance"]
-SCHEMAS = INTERVENED_SCHEMA, DOSES_SCHEMA, POOLED_STATES_SCHEMA
 FIRST = Condition(STEERING, "first", 0.1)
 
 
 @pytest.fixture
 def save(tmp_path):
-    """Saves a tiny language model and its tokenizer; returns the entry of `models`."""
-    return lambda name="llama", head=True, **fields: saved(tmp_path / f"{name}{head}", name, head, **fields)
+    """Saves a tiny language model, with or without its head, and its tokenizer; returns the entry of `models`."""
+
+    def saved(name="llama", head=True):
+        torch.manual_seed(0)
+        auto = transformers.AutoModelForCausalLM if head else transformers.AutoModel
+        auto.from_config(copy.deepcopy(CONFIGS[name])).save_pretrained(tmp_path / f"{name}{head}")
+        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
+        tokenizer.save_pretrained(tmp_path / f"{name}{head}")
+        weights = {"path": str(tmp_path / f"{name}{head}")}
+        return {"weights": weights, "dtype": "float32", "device": "cpu", "bos": "default"}
+
+    return saved
 
 
 @pytest.fixture
@@ -52,43 +50,57 @@ def job(tmp_path):
         if depth is not None:
             write_table(depth, tmp_path / "depth.parquet")
             inputs["depth"] = str(tmp_path / "depth.parquet")
-        outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "states")}
+        outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in SCHEMAS}
         params = {"model": {"name": "tiny", "max_tokens": None, **entry}, "metrics": READ}
-        params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "condition": condition.fields}
+        params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "condition": vars(condition)}
         run_script("read_in_condition", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": "1"})
         return [read_table(path) for path in outputs.values()]
 
     return run
 
 
-def test_a_shard_has_a_row_for_all_that_is_asked(save, job, tmp_path):
+def test_a_shard_has_a_row_for_all_that_is_asked(save, job):
     entry = save()
     metrics, doses, states = job(entry)
-    told, n_tokens = (tmp_path / "log").read_text(), tqdm.format_sizeof(doses["n_tokens"].sum())
-    assert f"{n_tokens}/{n_tokens}" in told, "the log counts the tokens"
-    assert [table.schema for table in (metrics, doses, states)] == [pl.Schema(schema) for schema in SCHEMAS]
+    assert [table.schema for table in (metrics, doses, states)] == [pl.Schema(schema) for schema in SCHEMAS.values()]
     assert doses["condition"].to_list() == ["steering-first-0.1-all"] * 2
     assert len(metrics) == 2 * 4 * 2 * len(VIEWS)
     assert len(states) == 2 * 4
     for table in (metrics, doses, states):
         assert table["review_id"].unique(maintain_order=True).to_list() == ["a", "b"]
+        assert table.select("model", "variant").unique().rows() == [("tiny", "original")]
     assert (doses["kl"] > 0).all()
     at_start = metrics.filter(layer=0)
     assert at_start["value"].equals(at_start["untouched"]), "nothing has changed before the first block"
-    removed = job(entry, Condition(STEERING, "removed", 0.1))[1]
-    assert removed["moved_mass"].to_list() == pytest.approx([0.05] * 2)
     for condition in (Condition(UNTOUCHED), Condition(MASKED, "massive")):
         same, nothing, _ = job(entry, condition)
         assert nothing.select("kl", "moved_mass").unique().rows() == [(0.0, 0.0)], "no token of this model is massive"
         assert same["value"].equals(metrics["untouched"])
+    assert [table.height for table in job(entry, n_reviews=0)] == [0, 0, 0]
 
 
-def test_an_encoder_has_no_damage(save, job):
-    metrics, doses, states = job(save("bert", head=False))
-    assert doses["kl"].null_count() == doses["cross_entropy"].null_count() == len(doses)
-    assert (doses["moved_mass"] > 0).all()
-    assert metrics["value"].is_finite().all()
-    assert len(states) == 2 * 4
+def test_pooled_states_and_loss_are_those_of_transformers(save, job):
+    entry = save()
+    _, doses, states = job(entry, Condition(UNTOUCHED))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(entry["weights"]["path"])
+    network = transformers.AutoModelForCausalLM.from_pretrained(entry["weights"]["path"]).eval()
+    for name, text in zip("ab", EMBEDDED, strict=False):
+        ids = tokenizer(text)["input_ids"]
+        plain = run_plainly(network, ids)
+        own = states.filter(review_id=name).sort("layer")
+        np.testing.assert_allclose(np.stack(own["state"].to_list()), plain.states[:, 1:].mean(axis=1), atol=2e-6)
+        loss = torch.nn.functional.cross_entropy(plain.logits[:-1], torch.tensor(ids[1:]))
+        assert doses.row(by_predicate=pl.col("review_id") == name, named=True)["cross_entropy"] == pytest.approx(
+            float(loss), abs=1e-5
+        )
+
+
+def test_a_model_without_a_head_has_no_damage(save, job):
+    for name in ("bert", "llama"):
+        metrics, doses, _ = job(save(name, head=False))
+        assert doses["kl"].null_count() == doses["cross_entropy"].null_count() == len(doses)
+        assert (doses["moved_mass"] > 0).all()
+        assert metrics["value"].is_finite().all()
 
 
 def test_the_steepest_blocks_come_from_the_depth_table(save, job):
@@ -97,73 +109,24 @@ def test_the_steepest_blocks_come_from_the_depth_table(save, job):
     entry = save()
     steepest, second = (Condition(STEERING, "first", 0.1, blocks) for blocks in ("steepest", "2"))
     assert job(entry, steepest, depth=depth)[0]["value"].equals(job(entry, second)[0]["value"])
-    with pytest.raises(ScriptError, match=r"'steepest' has no meaning for the model tiny"):
+    with pytest.raises(ScriptError, match=r"steepest where the mean cosine grows"):
         job(entry, steepest, depth=depth.with_columns(estimate=float("nan")))
 
 
-@pytest.mark.parametrize(
-    ("name", "head", "condition", "said"),
-    [
-        (
-            "gpt2",
-            True,
-            Condition(POSITIONS, CONSTANT),
-            r"positions: the model tiny \(GPT2Model\) has no rotary positions",
-        ),
-        ("bert", False, Condition(POSITIONS, CONSTANT), r"\(BertModel\) has no rotary positions"),
-        (
-            "llama",
-            True,
-            Condition(STEERING, "first", 0.1, "4"),
-            r"blocks: '4' names blocks that the model tiny does not have; it has 3",
-        ),
-        (
-            "llama",
-            False,
-            FIRST,
-            r"lack 1 tensors of LlamaForCausalLM, such as lm_head.weight.*tie_word_embeddings: true",
-        ),
-    ],
-)
-def test_what_a_model_can_not_do_is_refused_before_it_runs(save, job, monkeypatch, name, head, condition, said):
-    monkeypatch.setattr(shard, "intervene", None)
-    with pytest.raises(ScriptError, match=said):
-        job(save(name, head=head), condition)
-
-
-def test_numbers_of_states_are_those_of_the_measures():
-    """One review: two massive tokens beside the first leave `without_first`, all else is as in tables of metrics."""
+def test_numbers_of_states_are_the_plain_ones():
+    """Two massive tokens beside the first leave `without_first`; and other metrics are those of the measures."""
     states = np.random.default_rng(0).normal(size=(3, 23, 9)).astype(np.float32)
     states[1:, [0, 5, 11]] *= 40
     massive = massive_tokens(states)
     assert massive == {0, 5, 11}
     assert massive_tokens(states[[1, 0]]) == frozenset()
-    for metric in METRICS:
-        values = read(states, massive, [metric])
-        for cell, view in enumerate(VIEWS if metric != "cosine_to_first_token" else VIEWS[:1]):
-            for layer, tokens in enumerate(states.astype(np.float64)):
-                rows = {
-                    "all_tokens": tokens,
-                    "without_first": np.delete(tokens, [0, 5, 11], axis=0),
-                    "centred": tokens - tokens.mean(axis=0),
-                    "after_quarter": tokens[6:],
-                }[view]
-                geometry = token_geometry(rows)
-                if metric == "cosine_anisotropy":
-                    n = len(rows)
-                    expected = (n * geometry["resultant_length"] ** 2 - 1) / (n - 1)
-                elif metric == "cosine_to_first_token":
-                    expected = geometry["cosine_to_first"]
-                else:
-                    spectrum = singular_values(rows, ["raw"])["raw"]
-                    expected = evaluate(metric, SpectrumBatch.from_flat(spectrum, np.array([len(spectrum)])))[0]
-                assert values[layer, cell] == pytest.approx(expected, rel=1e-6, abs=1e-9), (metric, view)
-
-
-def test_a_shard_without_reviews_has_tables_without_rows(save, job):
-    tables = job(save(), n_reviews=0)
-    assert [table.height for table in tables] == [0, 0, 0]
-    assert [table.schema for table in tables] == [pl.Schema(schema) for schema in SCHEMAS]
+    left = np.delete(np.arange(23), [0, 5, 11])
+    for layer, values in enumerate(read(states, massive, METRICS)):
+        found = dict(zip(cells(METRICS), values, strict=True))
+        for cell, expected in plain_metrics(states[layer], left).items():
+            assert found[cell] == pytest.approx(expected, rel=1e-6, abs=1e-9), cell
+    np.testing.assert_allclose(pooled(states, massive), states[:, left].mean(axis=1), rtol=1e-5, atol=1e-7)
+    assert np.isnan(pooled(states, set(range(1, 23)))).all()
 
 
 @pytest.mark.parametrize("n_tokens", [1, 2])
@@ -177,9 +140,7 @@ def test_the_shortest_reviews_have_the_numbers_that_exist(n_tokens):
 
 def test_states_that_are_not_finite_name_the_review_and_the_condition(save, job):
     entry = save()
-    token = next(
-        iter(set(trained_tokenizer().encode(EMBEDDED[1]).ids) - set(trained_tokenizer().encode(EMBEDDED[0]).ids))
-    )
+    token = min(set(trained_tokenizer().encode(EMBEDDED[1]).ids) - set(trained_tokenizer().encode(EMBEDDED[0]).ids))
     path = Path(entry["weights"]["path"]) / "model.safetensors"
     tensors = load_file(path)
     tensors["model.embed_tokens.weight"][token] = torch.inf

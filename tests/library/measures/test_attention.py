@@ -10,7 +10,6 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homogenization.interventions.changes import seen_keys
 from homogenization.measures.attention import (
     ATTENTION_SCHEMA,
     Attention,
@@ -29,6 +28,7 @@ from homogenization.states.network import transformer_of
 from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from homogenization.tables.metrics import registered_values
+from plain_interventions import seen_keys
 from tiny_blocks import EMBEDDED, NETWORKS, tiny
 from tiny_models import CONFIGS, VOCABULARY, WINDOW, network
 

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from conftest import ROOT
-from homogenization.interventions.changes import seen_keys
 from homogenization.measures.attention import attention_profile, uniform_attention
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
@@ -17,6 +16,7 @@ from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+from plain_interventions import seen_keys
 
 specification = importlib.util.spec_from_file_location("plain", ROOT / "benchmarks" / "plain.py")
 plain = importlib.util.module_from_spec(specification)

@@ -104,8 +104,8 @@ def readings(
     generator, originals = np.random.default_rng(seed), {ORIGINAL: texts[ORIGINAL]}
     orders = [generator.permutation(labels) for _ in range(probes["permutations"])]
     null = np.mean([probed(order, originals)[ORIGINAL] for order in orders], axis=0)
-    nothing = np.full_like(null, np.nan)
-    return {name: np.vstack([own, null if name == ORIGINAL else nothing]) for name, own in probed(labels, texts).items()}
+    nulls = {name: np.full_like(null, np.nan) for name in texts} | {ORIGINAL: null}
+    return {name: np.vstack([own, nulls[name]]) for name, own in probed(labels, texts).items()}
 
 
 def tabulate(

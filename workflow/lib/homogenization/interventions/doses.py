@@ -35,11 +35,8 @@ def sink_moved(before: np.ndarray, after: np.ndarray) -> bool:
     """Whether another token takes over the sink, the token that received most attention.
 
     It does where it now receives most, more than ten times the mean token, and by a gain of at least a quarter of what
-    the sink received. A token that is a little more attended than before, while the sink stays the sink, does not.
-
-    Args:
-        before: attention received by each token of a review in the untouched run, (tokens,).
-        after: the same in the changed run.
+    the sink received. A token that is a little more attended than before, while the sink stays the sink, does not. The
+    arguments are the attention that each token receives in the untouched and in the changed run, (tokens,).
     """
     sink, most = int(before.argmax()), int(after.argmax())
     gain = after[most] - before[most]

@@ -1,16 +1,17 @@
 """The job of one model, variant, condition and shard: its reviews, read in the condition and untouched."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.interventions.conditions import POSITIONS, UNTOUCHED, Condition, cells
+from homogenization.interventions.conditions import POSITIONS, Condition, cells
 from homogenization.interventions.doses import damage, norms_attention, sink_moved
-from homogenization.interventions.passes import run, run_in
+from homogenization.interventions.passes import Run, run, run_in
 from homogenization.interventions.readings import pooled, read
 from homogenization.interventions.schemas import SCHEMAS
 from homogenization.models.network import LanguageModel
@@ -19,21 +20,19 @@ from homogenization.run.progress import progress
 from homogenization.states.forward import refuse_not_finite
 from homogenization.states.long_texts import Texts, tokens_read, with_originals
 
+Row = dict[str, Any]
+
 _STEEPEST = {"variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy", "statistic": "steepest"}
 
 
 def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
-    """Write the tables of a shard in one condition.
+    """Write the tables of a shard in one condition; it raises as `intervene` does.
 
     Args:
         model: language model or encoder.
         inputs: files: `variant`, `original`, and `depth`, the table, where the condition needs it.
-        params: parameters of the rule: `model`, the entry; `variant`; `shard`; `condition`, its fields; `metrics` of
-            the tokens; `n_reviews`, by rank; `seed` of all draws.
+        params: parameters of the rule, `condition` by its fields; the first `n_reviews` by rank are read.
         paths: files to write: `metrics`, `doses`, and `states` where pooled states are wanted.
-
-    Raises:
-        HomogenizationError: a condition that the model can't be run in, or states that are not finite.
     """
     originals = read_table(inputs.original)
     first = originals.sort("rank").head(params.n_reviews).select("review_id")
@@ -48,8 +47,8 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
         dict(zip(review_ids, tokens.by_review, strict=True)),
         Condition(**params.condition),
         params.metrics,
-        params.seed,
-        steepest,
+        seed=params.seed,
+        steepest=steepest,
     )
     for table, path in paths.items():
         named = tables[table].with_columns(pl.lit(identity[name]).alias(name) for name in ("model", "variant"))
@@ -57,7 +56,7 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
 
 
 def steepest_depths(depth: pl.DataFrame, model: str) -> tuple[float, float] | None:
-    """Depths between which the originals' mean cosine grows fastest, from tables/depth.parquet; None if it never does."""
+    """Depths between which the originals' mean cosine grows fastest, by tables/depth.parquet; None if it does not."""
     steepest = depth.filter(model=model, **_STEEPEST).filter(pl.col("estimate").is_finite())
     return steepest.select("ci_low", "ci_high").row(0) if len(steepest) else None
 
@@ -67,6 +66,7 @@ def intervene(
     reviews: Mapping[str, np.ndarray],
     condition: Condition,
     metrics: Sequence[str],
+    *,
     seed: int,
     steepest: tuple[float, float] | None = None,
 ) -> dict[str, pl.DataFrame]:
@@ -86,26 +86,41 @@ def intervene(
     Raises:
         HomogenizationError: states that are not finite, or a condition that the model can't be run in.
     """
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
     of_model = {**asdict(condition), "branch_norm": norms_attention(model)}
     with progress(sum(map(len, reviews.values())), "tokens") as advance:
         for review_id, token_ids in reviews.items():
             before = run(model, token_ids)
-            after = run_in(condition, model, token_ids, before, seeded_hash(seed, review_id), steepest)
-            refuse_not_finite(after.states, f"review {review_id}, {condition.name}")
+            after = run_in(condition, model, token_ids, before, draw=seeded_hash(seed, review_id), steepest=steepest)
+            for states in after.states:
+                refuse_not_finite(torch.from_numpy(states), f"review {review_id}, {condition.name}")
             names = {"review_id": review_id, "condition": condition.name}
-            values = [read(one.states, before.massive | after.massive, metrics) for one in (after, before)]
-            for layer, (state, *numbers) in enumerate(zip(pooled(after.states, after.massive), *values, strict=True)):
-                place = {**names, "layer": layer, "depth": layer / model.n_blocks}
-                rows["states"].append({**place, "state": state})
-                for (view, metric), value, untouched in zip(cells(metrics), *numbers, strict=True):
-                    cell = {"view": view, "metric": metric, "value": value, "untouched": untouched}
-                    rows["metrics"].append({**place, **cell})
-            kl, cross_entropy = damage(before, after, token_ids)
-            moved = None if condition.kind == POSITIONS else 0.0 if condition.kind == UNTOUCHED else after.moved_mass
-            dose = {"n_tokens": len(token_ids), "kl": kl, "cross_entropy": cross_entropy, "moved_mass": moved}
-            dose |= {"n_massive": len(after.massive)}
-            dose |= {"sink_moved": after is not before and sink_moved(before.received, after.received)}
-            rows["doses"].append({**names, **of_model, **dose})
+            rows["metrics"] += [names | cell for cell in _likeness(before, after, metrics)]
+            rows["doses"].append(names | of_model | _dose(condition, before, after, token_ids))
+            means = pooled(after.states, after.massive)
+            rows["states"] += [{**names, "layer": layer, "state": state} for layer, state in enumerate(means)]
             advance(len(token_ids))
     return {name: pl.DataFrame(rows[name], schema=schema) for name, schema in SCHEMAS.items()}
+
+
+def _likeness(before: Run, after: Run, metrics: Sequence[str]) -> Iterator[Row]:
+    """Layer, view, metric and its value in both runs, over the same tokens."""
+    massive, n_blocks = before.massive | after.massive, len(before.states) - 1
+    values, untouched = (read(one.states, massive, metrics) for one in (after, before))
+    for layer in range(n_blocks + 1):
+        for (view, metric), *numbers in zip(cells(metrics), values[layer], untouched[layer], strict=True):
+            place = {"layer": layer, "depth": layer / n_blocks, "view": view, "metric": metric}
+            yield place | dict(zip(("value", "untouched"), numbers, strict=True))
+
+
+def _dose(condition: Condition, before: Run, after: Run, token_ids: np.ndarray) -> Row:
+    """What the condition did to a review."""
+    kl, cross_entropy = damage(before, after, token_ids)
+    return {
+        "n_tokens": len(token_ids),
+        "kl": kl,
+        "cross_entropy": cross_entropy,
+        "moved_mass": None if condition.kind == POSITIONS else after.moved_mass,
+        "n_massive": len(after.massive),
+        "sink_moved": sink_moved(before.received, after.received),
+    }

@@ -28,7 +28,7 @@ class Run:
         massive: places of the massive tokens.
         received: attention received, mean over the blocks, (tokens,); NaN where attention is out of reach. In a
             steered run, it is that of the model's own weights, into which P is not mixed yet.
-        moved_mass: total variation of A and A', mean over changed blocks, heads and queries; NaN without changes.
+        moved_mass: total variation of A and A', mean over changed blocks, heads and queries; 0 without changes.
         logits: logits of the next token (tokens, vocabulary), on the device; None without a language-model head.
     """
 
@@ -47,11 +47,10 @@ def run(
     reads_before: bool = False,
     positions: np.ndarray | None = None,
 ) -> Run:
-    """Run `model` over a review.
+    """Run `model`, a language model or encoder, over a review.
 
     Args:
-        model: language model or encoder.
-        token_ids: token ids of the review.
+        token_ids: token ids of the review, (tokens,).
         change: what is done to the attention weights of each block; None: nothing.
         reads_before: whether the attention received is read before the change, or after it.
         positions: position of each token; None to count from 0.
@@ -69,7 +68,7 @@ def run(
     states = [of_layer.to("cpu", torch.float32).numpy() for of_layer in result.states]
     received = torch.stack(before) if reads_before else result.received
     mean = np.full(len(token_ids), np.nan) if received is None else received.mean(0).cpu().numpy()
-    return Run(states, massive_tokens(states), mean, np.mean(moved).item() if moved else np.nan, result.logits)
+    return Run(states, massive_tokens(states), mean, np.mean(moved or [0.0]).item(), result.logits)
 
 
 def run_in(
@@ -77,21 +76,15 @@ def run_in(
     model: LanguageModel,
     token_ids: np.ndarray,
     untouched: Run,
+    *,
     draw: bytes,
     steepest: tuple[float, float] | None = None,
 ) -> Run:
-    """Run a review in a condition.
+    """Run a review in a condition; `untouched` is its run in which nothing is done, `draw` names its draws.
 
     Massive tokens are found again in the changed run, and masked too, until it has none that is not masked: at most
     eight times, since in trained models the next token may grow massive each time, up to the end of the text.
-
-    Args:
-        condition: what is done.
-        model: language model or encoder.
-        token_ids: token ids of the review.
-        untouched: the run of the review in which nothing is done.
-        draw: name of the review's draws.
-        steepest: depths between which the model's homogenization is fastest.
+    `steepest` are the depths between which the model's homogenization is fastest.
 
     Raises:
         HomogenizationError: attention is out of reach, the model lacks the blocks, or its positions are not rotary.

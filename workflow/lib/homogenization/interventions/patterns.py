@@ -111,7 +111,7 @@ def places(attention: Attention) -> Tensor:
 
 
 def onto(attention: Attention, place: Tensor | int) -> Tensor:
-    """All mass on the key at `place`, of each query (queries, 1) or of all; a query that doesn't see it keeps its own."""
+    """All mass on the key at `place`, one or (queries, 1); a query that does not see it keeps its own weights."""
     hit = (places(attention) == place) & attention.seen
     return hit.to(attention.weights.dtype).where(hit.any(-1, keepdim=True), attention.weights)
 
