@@ -47,9 +47,10 @@ def run(
     reads_before: bool = False,
     positions: np.ndarray | None = None,
 ) -> Run:
-    """Run `model`, a language model or encoder, over a review.
+    """Run a model over a review.
 
     Args:
+        model: language model or encoder.
         token_ids: token ids of the review, (tokens,).
         change: what is done to the attention weights of each block; None: nothing.
         reads_before: whether the attention received is read before the change, or after it.
