@@ -33,7 +33,7 @@ def overlaid(folder, **sections) -> str:
 @pytest.mark.parametrize(
     ("configuration", "extractions"),
     [
-        ("config", 2 * 7),
+        ("config", 2 * 8),
         ("untrained", 2 * 4),
         ("laptop", 2 * 7 * 4),
         ("paper", 3 * 4 * 4),
@@ -53,7 +53,7 @@ def test_each_configuration_plans(checkout, configuration, extractions):
 
 def test_a_stage_is_a_target(checkout):
     printed = dry_run(checkout, "variants")
-    assert re.search(r"^rewrite_reviews +7$", printed, re.MULTILINE)
+    assert re.search(r"^rewrite_reviews +8$", printed, re.MULTILINE)
     assert not re.search(r"^extract_states ", printed, re.MULTILINE)
 
 
@@ -65,7 +65,7 @@ def test_attention_can_be_left_out(checkout):
 
 
 def test_originals_alone_are_a_study_too(checkout):
-    rewritten = ("front", "end", "front-inward", "end-inward", "front-other", "end-other")
+    rewritten = ("front", "end", "front-inward", "end-inward", "blocks-4", "blocks-16", "words")
     labels = dict.fromkeys(rewritten[2:])
     changes = {"variants": dict.fromkeys(rewritten), "mauve": {"variants": None}, "figures": {"labels": labels}}
     printed = overlaid(checkout, **changes)

@@ -46,7 +46,8 @@ rule collect_texts:
         tables={
             "tables.similarity": {
                 "variants": sorted(STUDY.rewritten),
-                "positions": {name: STUDY.variants[name].position for name in sorted(STUDY.rewritten)},
+                "positions": {name: getattr(STUDY.variants[name], "position", None) for name in sorted(STUDY.rewritten)},
+                "always_accepted": STUDY.reordered,
                 "threshold": STUDY.similarity.threshold,
                 "max_excess": STUDY.fluency.max_excess if STUDY.fluency else None,
                 "n_reviews": STUDY.corpus.n_reviews,

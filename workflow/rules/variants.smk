@@ -102,11 +102,11 @@ else:
 
 
 rule rewrite_reviews:
-    """Moves phrases of a shard's reviews by rule, or keeps the reviews."""
+    """Moves phrases, blocks of words or sentences of a shard's reviews by rule, or keeps the reviews."""
     input:
         shard="<results>/corpus/{shard}.parquet",
         keyphrases="<results>/keyphrases/{shard}.parquet",
-        parse=lambda wildcards: "<results>/parses/{shard}.parquet" if wildcards.variant in STUDY.moved else [],
+        parse=lambda wildcards: "<results>/parses/{shard}.parquet" if wildcards.variant in STUDY.parsed else [],
     output:
         variant="<results>/variants/{variant}/{shard}.parquet",
     log:
@@ -118,6 +118,7 @@ rule rewrite_reviews:
     params:
         code=code("rewrite_reviews", "corpus", "variants"),
         chosen=lambda wildcards: STUDY.variants[wildcards.variant].params(),
+        seed=STUDY.seed,
     script:
         "../scripts/rewrite_reviews.py"
 

@@ -124,6 +124,25 @@ def test_constructions_at_both_sides_are_each_others_control():
     }
 
 
+def test_a_key_sentence_that_moves_has_another_one_as_its_control():
+    def moved(sentence, to):
+        return {"rewriter": "order", "move": {"sentence": sentence, "to": to}}
+
+    variants = {
+        "original": {"rewriter": "none"},
+        "blocks": {"rewriter": "order", "blocks": 4},
+        "key-last": moved("key", "last"),
+        "key-first": moved("key", "first"),
+        "other-first": moved("other", "first"),
+        "front": by_rule("front"),
+    }
+    study = study_of(variants=variants)
+    assert study.controls == {"key-first": {"key": "other-first", "side": "key-last"}}
+    assert study.reordered == ["blocks", "key-first", "key-last", "other-first"]
+    assert study.placed == study.parsed == ["front"]
+    assert study.audited_variants == ["original", "front"]
+
+
 def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
     rewritten = [name for name in CONTROLLED if name != "original"]
     assert study_of(variants=CONTROLLED, writers=WRITERS).contrasted == [

@@ -99,7 +99,7 @@ def test_every_backend_names_a_module_that_makes_a_writer():
 
 def test_every_scorer_and_rewriter_can_be_configured():
     assert set(names_in("keyphrases")) == {"tfidf", "llm"}
-    assert set(names_in("variants")) == {"none", "rules", "constructions", "llm"}
+    assert set(names_in("variants")) == {"none", "rules", "constructions", "order", "llm"}
 
 
 def test_an_overlay_takes_keys_away_with_null():

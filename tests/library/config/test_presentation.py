@@ -125,7 +125,7 @@ def test_a_title_belongs_to_its_figure_alone():
         ({"contrasts": {**SMALL["contrasts"], "pairs": [["original", "front"]]}}, {"contrast"}),
         (
             {"figures": {"labels": {"original": "Untouched"}}},
-            set(FIGURES) - {"similarity", "dose_response", "conditions", "extrema", "harm", "training"},
+            set(FIGURES) - {"similarity", "placement", "dose_response", "conditions", "extrema", "harm", "training"},
         ),
         (
             {"figures": {"labels": {"tiny": "Tiny"}}},

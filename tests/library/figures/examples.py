@@ -17,7 +17,7 @@ from dosed import COSINE
 from drawings import VARIANTS, N, shown
 from homogenization.figures.catalogue import FIGURES
 from homogenization.figures.drawing import draw_figure
-from homogenization.figures.shown import Shown
+from homogenization.figures.shown import Shown, names_of
 from homogenization.run.errors import HomogenizationError
 from library.figures.changed_tables import (
     N_CHANGED,
@@ -83,7 +83,12 @@ EXAMPLES = {
         f"{N} rewritten reviews accepted",
         "variants front, end, scattered",
     ),
-    "placement": Example(placement_table, {}, "41 key phrases in 10 reviews", "variants original, front, end"),
+    "placement": Example(
+        placement_table,
+        {"placed": names_of(VARIANTS[1:])},
+        "41 key phrases in 10 reviews",
+        "variants original, front, end",
+    ),
     "balance": Example(
         balance_table, {"variants": NAMED, "max_imbalance": 0.25}, refusal="variants original, front", absent=""
     ),

@@ -39,6 +39,14 @@ def test_a_review_is_accepted_in_each_variant_by_itself():
     assert [accepted["random_pairs", review] for review in "abc"] == [None] * 3
 
 
+def test_disorder_is_accepted_whatever_its_scores():
+    files = [scores("words", [0.1, 0.2, math.nan]), scores("front", [0.1, 0.9, 0.9])]
+    table = similarity_table(files, [RANDOM], threshold=0.8, max_excess=0.1, always_accepted=["words"])
+    accepted = table.filter("accepted")
+    assert accepted.select("variant", "review_id").rows() == [("words", review) for review in REVIEWS]
+    assert table.filter(variant="random_pairs")["accepted"].null_count() == 3
+
+
 def texts(folder, variant="front", **reviews):
     """The arguments of the table that name texts: those of three reviews, and of a variant of which some are other."""
     rows = [(name, f"The house of {name} burns.") for name in "abcd"]
@@ -95,7 +103,7 @@ def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_pa
     assert table.filter(variant="random_pairs")["excess_loss"].null_count() == 3
     files = {"similarity": written(tmp_path, f1), "random_pairs": written(tmp_path, RANDOM)}
     files |= {"fluency": written(tmp_path, *fluency), **texts(tmp_path)}
-    similarity, acceptance = tabulate(["front"], {"front": "front"}, 0.8, 4, 0.75, **files)
+    similarity, acceptance = tabulate(["front"], {"front": "front"}, 0.8, 4, max_excess=0.75, **files)
     assert similarity.drop(CHANGES_SCHEMA).equals(table.drop(CHANGES_SCHEMA))
     assert acceptance.select("n_changed", "share_changed", "n_without_phrases").rows() == [(0, 0.0, 4)]
     assert (

@@ -57,6 +57,7 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
         "variants": _labelled(study, study.variants, figure.variants(study)),
         "rewritten": _labelled(study, study.rewritten),
         "mauve_variants": study.mauve_variants,
+        "placed": study.placed,
         "views": study.figures.views,
         "contrasts": study.contrasted,
         "alpha": 1 - study.contrasts.confidence,
@@ -104,6 +105,7 @@ def _label_of_cell(study: Study, metric: str, view: str) -> str:
 def first_page_parameters(study: Study) -> dict[str, Any]:
     """What the first page of the report says besides its tables, as plain values (`report.first_page`)."""
     return _labels(study) | {
+        "placed": study.placed,
         "controls": study.controls,
         "n_texts": study.corpus.n_reviews,
         "min_texts": study.contrasts.min_reviews,

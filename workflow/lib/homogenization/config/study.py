@@ -17,7 +17,7 @@ from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.mistakes import describe_problems
 from homogenization.config.reading import Reading
-from homogenization.config.texts import WrittenVariant, with_default_variants
+from homogenization.config.texts import OrderVariant, WrittenVariant, with_default_variants
 from homogenization.config.training import is_trained
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.interventions.conditions import UNTOUCHED, Condition
@@ -69,6 +69,21 @@ class Study(Keys):
     def moved(self) -> list[str]:
         """Variants by rule other than the original, sorted."""
         return sorted(set(self.rewritten) - set(self.written))
+
+    @property
+    def reordered(self) -> list[str]:
+        """Variants by rule that move no phrases, sorted: their disorder is meant, and never rejected."""
+        return sorted(name for name, variant in self.variants.items() if isinstance(variant, OrderVariant))
+
+    @property
+    def placed(self) -> list[str]:
+        """Variants in which phrases have other places in their sentences, in the order of the configuration."""
+        return [name for name in self.rewritten if name not in self.reordered]
+
+    @property
+    def parsed(self) -> list[str]:
+        """Variants that are made from the parse of the reviews, sorted."""
+        return sorted(set(self.placed) - set(self.written))
 
     @cached_property
     def gguf_sources(self) -> dict[str, Source]:
@@ -174,7 +189,7 @@ class Study(Keys):
     @property
     def audited_variants(self) -> list[str]:
         """The original and the variants on the sheet of the audit, in the order of the configuration."""
-        return [ORIGINAL, *(name for name in self.rewritten if name in (self.audit.variants or self.rewritten))]
+        return [ORIGINAL, *(name for name in self.rewritten if name in (self.audit.variants or self.placed))]
 
     @property
     def example_models(self) -> list[str]:
@@ -217,9 +232,9 @@ class Study(Keys):
 
     @property
     def controls(self) -> dict[str, dict[str, str]]:
-        """The controls of each variant that moves key phrases to an edge of their sentences: variant, role, control.
+        """The controls of each variant that moves something to an edge: variant, role, control.
 
-        Roles: `edge` (the same phrases, as far, but inward), `key` (other phrases, to the same edge), `side` (the same
+        Roles: `edge` (the same phrases, as far, but inward), `key` (others, to the same edge), `side` (the same
         words, at the other end) and `rewriting` (for a variant by a language model, its paraphrase). Of several
         variants with one role, the first in the configuration has it. A variant without any control is left out.
         """

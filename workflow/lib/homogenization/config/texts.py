@@ -200,6 +200,50 @@ conjunction)."""
         return "side" if at_end else None
 
 
+class MovedSentence(Section):
+    """Which whole sentence moves, and where it goes."""
+
+    sentence: Literal["key", "other"]
+    """The sentence with the review's best key phrase, or one without it whose length and way are most like it."""
+    to: Literal["first", "last"]
+    """The beginning or the end of the review."""
+
+
+class OrderVariant(Variant):
+    """The review with its own words in another order, in which phrases play no part."""
+
+    rewriter: Literal["order"]
+    """`order` permutes the words in blocks, or moves a whole sentence; no bound of similarity or fluency is asked of \
+its texts."""
+    blocks: int | Literal["words"] | None = None
+    """Blocks of equally many words that change places, or `words` for single words: more blocks, more disorder."""
+    move: MovedSentence | None = None
+    """The sentence that moves, where no blocks do."""
+
+    _blocks = field_validator("blocks", mode="before")(
+        refused(
+            lambda blocks: blocks != "words" and not (type(blocks) is int and blocks >= 2),
+            "{!r} blocks; write a whole number from 2 on, or 'words'",
+        )
+    )
+
+    @model_validator(mode="after")
+    def blocks_or_a_sentence(self) -> Self:
+        """Exactly one of both is given."""
+        if (self.blocks is None) == (self.move is None):
+            raise ValueError("rewriter 'order' needs exactly one of 'blocks' and 'move'")
+        return self
+
+    def role_of(self, other: Variant) -> str | None:
+        """The role of `other` for a key sentence that moves: another sentence goes there, or the same one elsewhere."""
+        if not isinstance(other, OrderVariant) or not (self.move and other.move) or self.move.sentence != "key":
+            return None
+        if (other.move.sentence, other.move.to) == ("other", self.move.to):
+            return "key"
+        at_end = other.move.sentence == "key" and (self.move.to, other.move.to) == ("first", "last")
+        return "side" if at_end else None
+
+
 class WrittenVariant(Variant):
     """The review as a language model rewrites it."""
 
@@ -219,9 +263,9 @@ class WrittenVariant(Variant):
 
 
 AnyVariant = Annotated[
-    RuleVariant | ConstructionVariant | WrittenVariant,
+    RuleVariant | ConstructionVariant | OrderVariant | WrittenVariant,
     Field(discriminator="rewriter"),
-    BeforeValidator(_asked("rewriter", None, RuleVariant, ConstructionVariant)),
+    BeforeValidator(_asked("rewriter", None, RuleVariant, ConstructionVariant, OrderVariant)),
 ]
 
 
@@ -233,8 +277,8 @@ class Similarity(Section):
     layer: int = Field(3, ge=1)
     """Layer of the encoder whose states are compared; required with another encoder."""
     threshold: float = Field(0.9, ge=0, le=1)
-    """Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer, and is required with another of \
-either."""
+    """Least F1 (not rescaled) of an accepted review, except by the rewriter `order`; it belongs to encoder and layer, \
+and is required with another of either."""
     device: Device = "auto"
     """`auto`: CUDA, then MPS, then CPU."""
 

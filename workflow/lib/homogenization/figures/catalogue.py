@@ -141,8 +141,9 @@ _ENTRIES = (
         title="Where the key phrases stand in their sentences",
         category="Data",
         tables=("placement.parquet",),
-        shows=("variants",),
-        when=lambda study: study.rewritten,
+        shows=("variants", "placed"),
+        variants=lambda study: study.placed,
+        when=lambda study: study.placed,
     ),
     Figure(
         name="balance",

@@ -1,6 +1,6 @@
 """The parameters of a figure, and the rows of its tables that it shows: of its variants, with enough reviews."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ class Shown:
         variants: (name, label) pairs in the order of the legend.
         rewritten: `variants` without the original.
         mauve_variants: names of the variants whose MAUVE is computed.
+        placed: names of the variants whose phrases have another place in their sentences.
         views: views of the token matrix in the order of the rows.
         view: the one view of a figure that has one.
         metric: name of the metric, for a figure of one metric.
@@ -46,6 +47,7 @@ class Shown:
     variants: Named = ()
     rewritten: Named = ()
     mauve_variants: Sequence[str] = ()
+    placed: Sequence[str] = ()
     views: Sequence[str] = ()
     view: str = ""
     metric: str = ""
@@ -71,7 +73,7 @@ def rows_of(table: pl.DataFrame, shown: Shown, of: Sequence[str] = ("model", "va
     return table.filter(*(pl.col(column).is_in(names_of(getattr(shown, f"{column}s"))) for column in of), **equal)
 
 
-def named_in(named: Named, present: pl.Series) -> list[Sequence[str]]:
+def named_in(named: Named, present: Iterable[str]) -> list[Sequence[str]]:
     """Those of the (name, label) pairs whose names are `present`."""
     there = set(present)
     return [pair for pair in named if pair[0] in there]

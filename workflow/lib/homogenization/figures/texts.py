@@ -25,7 +25,7 @@ from homogenization.figures.style import (
     variant_styles,
 )
 from homogenization.figures.words import counted
-from homogenization.names.variants import ORIGINAL, RANDOM_PAIRS
+from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.tables.comparisons import BALANCE_SCHEMA
 
 COLUMNS = {"balance": BALANCE_SCHEMA}
@@ -86,7 +86,7 @@ def placement(tables: Tables, shown: Shown) -> Figure:
     wanted = f"variants {', '.join(names_of(shown.variants))}"
     table = required(tables["placement"], shown, wanted, of=("variant",), told="variant")
     styles = variant_styles(shown.variants)
-    moved = [pair for pair in shown.variants if pair[0] != ORIGINAL]
+    moved = named_in(shown.variants, shown.placed)
     panels = Panels(("variant", moved), height=3.0, share_y=True)
     for (_, name), axes, rows in panels.parts(table.drop_nulls(["original_position", "position"]), "no key phrases"):
         before, after = (_shares(rows[column].to_numpy()) for column in ("original_position", "position"))

@@ -49,6 +49,7 @@ def first_page(
     *,
     models: Named,
     variants: Named,
+    placed: Sequence[str],
     controls: Mapping[str, Mapping[str, str]],
     n_texts: int,
     min_texts: int,
@@ -61,12 +62,14 @@ def first_page(
             make them.
         models: (name, label) of each model.
         variants: (name, label) of each variant.
+        placed: names of the variants in which phrases have other places in their sentences.
         controls: by variant and role, the name of its control.
         n_texts: texts of the sample.
         min_texts: fewest texts of a comparison.
         cleaned: rows of the source, and how many of them cleaning left out.
     """
     labels, comparisons = dict(variants), tables["comparisons"]
+    compared = [name for name in comparisons.filter(minus=ORIGINAL)["variant"] if name in placed]
     return render(
         _TEMPLATE,
         models=models,
@@ -77,9 +80,7 @@ def first_page(
         cleaned=cleaned,
         accepted={row["variant"]: row for row in tables["acceptance"].iter_rows(named=True)},
         left_out=_left_out(tables["extraction"], dict(models)),
-        uncontrolled=[
-            labels.get(name, name) for name in _uncontrolled(comparisons.filter(minus=ORIGINAL)["variant"], controls)
-        ],
+        uncontrolled=[labels.get(name, name) for name in _uncontrolled(compared, controls)],
         refused=grouped(
             comparisons.filter(~pl.col("tested")).iter_rows(named=True),
             lambda row: row["reason"],

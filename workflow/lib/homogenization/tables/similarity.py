@@ -34,8 +34,8 @@ SIMILARITY_SCHEMA = {
     #: nats, of the variant's text under the model of `fluency`; null without it, and for `random_pairs`
     "loss_per_word": pl.Float64,
     "excess_loss": pl.Float64,  #: the same minus that of the original
-    #: F1 is at least the threshold and, with `fluency.max_excess`, the excess loss at most that; null for
-    #: `random_pairs`
+    #: F1 is at least the threshold and, with `fluency.max_excess`, the excess loss at most that; true for variants by
+    #: `order`, null for `random_pairs`
     "accepted": pl.Boolean,
     **CHANGES_SCHEMA,
 }
@@ -50,7 +50,7 @@ ACCEPTANCE_SCHEMA = {
     "acceptance_rate": pl.Float64,  #: accepted / reviews of the sample
     "n_changed": pl.Int64,  #: accepted reviews whose words, in their order, are not those of the original
     "share_changed": pl.Float64,  #: the same / accepted reviews; empty without any
-    #: rewritten reviews in which no phrase was to move: that have no key phrase
+    #: rewritten reviews in which no phrase was to move: that have no key phrase, or are by `order`
     "n_without_phrases": pl.Int64,
     #: sentences of the rewritten reviews with a phrase that was to move, the sum of the next three
     "n_sentences": pl.Int64,
@@ -59,7 +59,7 @@ ACCEPTANCE_SCHEMA = {
     "n_sentences_not_moved": pl.Int64,  #: the others
     **dict.fromkeys(("mean_f1", "median_f1"), pl.Float64),  #: over all rewritten reviews
     "baseline_median_f1": pl.Float64,  #: over pairs of unrelated reviews
-    "threshold": pl.Float64,  #: `similarity.threshold`
+    "threshold": pl.Float64,  #: `similarity.threshold`, which variants by `order` need not reach
     #: nats, over all rewritten reviews; null without `fluency`, also in the next column
     "mean_loss_per_word": pl.Float64,
     "median_excess_loss": pl.Float64,  #: nats per word above the original, over all rewritten reviews
@@ -76,6 +76,7 @@ def similarity_table(
     *,
     threshold: float,
     max_excess: float | None = None,
+    always_accepted: Sequence[str] = (),
     changes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Scores of all variants and of random pairs: the table `similarity` (`SIMILARITY_SCHEMA`).
@@ -90,6 +91,7 @@ def similarity_table(
             are null.
         threshold: Least F1 of an accepted review.
         max_excess: Largest loss per word minus that of the original, in nats, of an accepted review; None: no bound.
+        always_accepted: Variants of which every review is accepted, whatever its scores.
         changes: What the rewriting of each review changed, from `changes_of_reviews`; None: its columns are null.
     """
     # polars counts NaN as larger than any number
@@ -103,7 +105,8 @@ def similarity_table(
         maintain_order="left",
         validate="m:1",
     )
-    table = table.with_columns(accepted.fill_null(False).alias("accepted"))
+    accepted = accepted.fill_null(False) | pl.col("variant").is_in(always_accepted)
+    table = table.with_columns(accepted.alias("accepted"))
     if changes is not None:
         table = table.join(changes, on=["variant", "review_id"], how="left", maintain_order="left", validate="1:1")
     parts = [pl.DataFrame(schema=SIMILARITY_SCHEMA), table, _concatenated(random_pairs, SCORE_SCHEMA)]
@@ -218,8 +221,9 @@ def tabulate(
     positions: Mapping[str, str | None],
     threshold: float,
     n_reviews: int,
-    max_excess: float | None = None,
     *,
+    max_excess: float | None = None,
+    always_accepted: Sequence[str] = (),
     similarity: Sequence[str] | None,
     random_pairs: Sequence[str] | None,
     fluency: Sequence[str] | None,
@@ -234,6 +238,7 @@ def tabulate(
         threshold: Least F1 of an accepted review.
         n_reviews: Reviews of the sample.
         max_excess: Largest excess loss of an accepted review; None: no bound.
+        always_accepted: Variants of which every review is accepted.
         similarity: Files of scores of the rewritten reviews; None where the study has none.
         random_pairs: Files of scores of unrelated reviews; None likewise.
         fluency: Files of losses; None where the study computes none.
@@ -243,7 +248,7 @@ def tabulate(
     scores = [list(map(read_table, files or ())) for files in (similarity, random_pairs, fluency)]
     changes = changes_of_reviews(read_tables(originals), map(read_table, rewritten or ()), positions)
     bounds = {"threshold": threshold, "max_excess": max_excess}
-    scored = similarity_table(*scores, changes=changes, **bounds)
+    scored = similarity_table(*scores, changes=changes, always_accepted=always_accepted, **bounds)
     acceptance = acceptance_table(scored, variants, n_reviews=n_reviews, **bounds)
     logging.info("%s", acceptance)
     _warn_of_rejection(acceptance)

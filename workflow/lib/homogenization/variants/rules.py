@@ -13,6 +13,7 @@ from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.atoms import names_in
 from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.constructions import move_by_constructions
+from homogenization.variants.order import reorder
 from homogenization.variants.phrases import (
     Phrase,
     Placement,
@@ -117,6 +118,7 @@ def rewrite_reviews(
     rewriter: str,
     *,
     phrases: str = "key",
+    seed: int = 0,
     **options: Any,
 ) -> pl.DataFrame:
     """Write one variant of each review.
@@ -125,16 +127,18 @@ def rewrite_reviews(
         reviews: Columns review_id, text, label.
         keyphrases: Columns review_id, phrase, score, sentence, start, end, in reading order, as `extract_keyphrases`
             gives.
-        parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them; None for the rewriter "none".
+        parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them; None for the rewriters "none" and "order".
         variant: Name of the variant.
-        rewriter: "none" to keep the text, "rules" for `move_by_rules`, "constructions" for `move_by_constructions`.
+        rewriter: "none" to keep the text, "rules" for `move_by_rules`, "constructions" for `move_by_constructions`,
+            "order" for `reorder`, whose texts have no placements.
         phrases: Which phrases move, `which` of the rewriter.
-        options: Further arguments of the rewriter, among them `position`.
+        seed: Seed of the draws of "order".
+        options: Further arguments of the rewriter, such as `position`.
 
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
     """
-    if rewriter == "constructions":
+    if rewriter in ("constructions", "order"):
         keyphrases = keyphrases.sort("score", descending=True, maintain_order=True)
     keys = phrases_by_review(keyphrases)
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
@@ -142,6 +146,8 @@ def rewrite_reviews(
     for name, text in reviews.select("review_id", "text").iter_rows():
         if rewriter == "none":
             rewritten, placements = keep_text(text, keys.get(name, []))
+        elif rewriter == "order":
+            rewritten, placements = reorder(text, keys.get(name, []), seed=seed, review=name, **options), []
         else:
             move = move_by_rules if rewriter == "rules" else move_by_constructions
             rewritten, placements = move(parsed[name], keys.get(name, []), which=phrases, **options)
