@@ -40,41 +40,13 @@ CONFIGS = {
     "gpt_neox_sequential": transformers.GPTNeoXConfig(**_SIZE, use_parallel_residual=False),
     "bert": transformers.BertConfig(**_SIZE),
 }
-BIDIRECTIONAL = {"bert"}
+BIDIRECTIONAL = {"bert", "roberta", "xlm-roberta", "camembert", "deberta-v2", "distilbert", "electra", "ernie"}
+BIDIRECTIONAL |= {"eurobert", "modernbert", "mpnet", "nomic_bert"}
 # texts begin at position 4, behind that of padding
 BEHIND_PADDING = {
     kind.model_type: kind(**_SIZE | {"pad_token_id": 3})
     for kind in (transformers.RobertaConfig, transformers.XLMRobertaConfig, transformers.CamembertConfig)
 }
-
-REFUSED = {
-    "XLNetModel": transformers.XLNetConfig(d_model=48, n_layer=3, n_head=4, d_inner=80, vocab_size=VOCABULARY),
-    "CodeGenModel": transformers.CodeGenConfig(
-        n_embd=48, n_layer=3, n_head=4, n_positions=512, rotary_dim=4, vocab_size=VOCABULARY
-    ),
-    "RwkvModel": transformers.RwkvConfig(hidden_size=48, num_hidden_layers=3, vocab_size=VOCABULARY),
-    "XmodModel": transformers.XmodConfig(**_SIZE),
-    "MPNetModel": transformers.MPNetConfig(**_SIZE),
-    "LongformerModel": transformers.LongformerConfig(**_SIZE, attention_window=[8, 8, 8]),
-    "CLIPModel": transformers.CLIPConfig(
-        text_config=_SIZE, vision_config={**_SIZE, "image_size": 32, "patch_size": 16}, projection_dim=16
-    ),
-    "BloomModel": transformers.BloomConfig(hidden_size=48, n_layer=3, n_head=4, vocab_size=VOCABULARY),
-    "MptModel": transformers.MptConfig(d_model=48, n_layers=3, n_heads=4, vocab_size=VOCABULARY),
-    "T5Model": transformers.T5Config(d_model=48, d_kv=12, d_ff=80, num_layers=3, num_heads=4, vocab_size=VOCABULARY),
-    "GptOssModel": transformers.GptOssConfig(
-        **_GROUPED, head_dim=16, num_local_experts=2, num_experts_per_tok=1, sliding_window=WINDOW
-    ),
-    "FalconModel": transformers.FalconConfig(
-        hidden_size=48, num_hidden_layers=3, num_attention_heads=4, vocab_size=VOCABULARY, alibi=True
-    ),
-    "Llama4TextModel": transformers.Llama4TextConfig(
-        **_GROUPED, head_dim=16, attention_chunk_size=WINDOW, intermediate_size_mlp=80, num_local_experts=2
-    ),
-    "AlbertModel": transformers.AlbertConfig(**_SIZE),
-    "MambaModel": transformers.MambaConfig(hidden_size=48, num_hidden_layers=3, vocab_size=VOCABULARY),
-}
-
 
 _HEADS_OF_16 = _GROUPED | {"head_dim": 16}
 _WINDOWED = _GROUPED | {"sliding_window": WINDOW}
@@ -93,7 +65,7 @@ _LATENT = _SIZE | {
     "first_k_dense_replace": 1,
 }
 
-# read as well; tests/long/test_architectures.py compares them, saved and loaded, with transformers
+# read as well
 FURTHER = BEHIND_PADDING | {
     "apertus": transformers.ApertusConfig(**_GROUPED),
     "arcee": transformers.ArceeConfig(**_GROUPED),
@@ -116,9 +88,13 @@ FURTHER = BEHIND_PADDING | {
     "glm": transformers.GlmConfig(**_HEADS_OF_16),
     "glm4": transformers.Glm4Config(**_HEADS_OF_16),
     "gpt_bigcode": transformers.GPTBigCodeConfig(**_GPT2_NAMES, bos_token_id=1, eos_token_id=2),
+    "gpt_oss": transformers.GptOssConfig(**_HEADS_OF_16 | _WINDOWED, num_local_experts=2, num_experts_per_tok=1),
     "granite": transformers.GraniteConfig(**_GROUPED),
     "helium": transformers.HeliumConfig(**_GROUPED, head_dim=12),
     "hunyuan_v1_dense": transformers.HunYuanDenseV1Config(**_HEADS_OF_16),
+    "llama4_text": transformers.Llama4TextConfig(
+        **_HEADS_OF_16, attention_chunk_size=WINDOW, intermediate_size_mlp=80, num_local_experts=2
+    ),
     "mistral": transformers.MistralConfig(**_WINDOWED),
     "mixtral": transformers.MixtralConfig(**_GROUPED, num_local_experts=3),
     "modernbert": transformers.ModernBertConfig(
@@ -147,6 +123,29 @@ FURTHER = BEHIND_PADDING | {
 }
 
 
+# whose attention does not go through transformers' AttentionInterface: their states are read
+WITHOUT_INTERFACE = {
+    "bloom": transformers.BloomConfig(hidden_size=48, n_layer=3, n_head=4, vocab_size=VOCABULARY),
+    "codegen": transformers.CodeGenConfig(**_GPT2_NAMES, rotary_dim=4),
+    "deberta-v2": transformers.DebertaV2Config(**_SIZE),
+    "falcon": transformers.FalconConfig(
+        hidden_size=48, num_hidden_layers=3, num_attention_heads=4, vocab_size=VOCABULARY
+    ),
+    "gptj": transformers.GPTJConfig(**_GPT2_NAMES, rotary_dim=4),
+    "mpnet": transformers.MPNetConfig(**_SIZE),
+    "mpt": transformers.MptConfig(d_model=48, n_layers=3, n_heads=4, vocab_size=VOCABULARY),
+}
+# whose blocks do not pass on one residual stream, each once
+REFUSED = {
+    "AlbertModel": transformers.AlbertConfig(**_SIZE),
+    "CLIPModel": transformers.CLIPConfig(
+        text_config=_SIZE, vision_config={**_SIZE, "image_size": 32, "patch_size": 16}, projection_dim=16
+    ),
+    "T5Model": transformers.T5Config(d_model=48, d_kv=12, d_ff=80, num_layers=3, num_heads=4, vocab_size=VOCABULARY),
+    "XLNetModel": transformers.XLNetConfig(d_model=48, n_layer=3, n_head=4, d_inner=80, vocab_size=VOCABULARY),
+}
+
+
 def beginning(tokenizer: transformers.PreTrainedTokenizerBase, text: str, n_tokens: int) -> str:
     """The shortest beginning of `text` with this number of tokens."""
     return next(text[:end] for end in range(len(text)) if len(tokenizer(text[:end])["input_ids"]) == n_tokens)
@@ -161,10 +160,13 @@ class Reference:
     attention: np.ndarray
 
 
-def network(config: transformers.PreTrainedConfig, dtype: torch.dtype = torch.float32) -> transformers.PreTrainedModel:
-    """A network of this configuration, the same in each call, with attention far from flat."""
+def network(
+    config: transformers.PreTrainedConfig, dtype: torch.dtype = torch.float32, head: bool = False
+) -> transformers.PreTrainedModel:
+    """A network of this configuration, the same in each call, with attention far from flat; `head`: of a language."""
     torch.manual_seed(0)
-    made = transformers.AutoModel.from_config(copy.deepcopy(config), dtype=dtype).eval()
+    kind = transformers.AutoModelForCausalLM if head else transformers.AutoModel
+    made = kind.from_config(copy.deepcopy(config), dtype=dtype).eval()
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.ndim == 2:

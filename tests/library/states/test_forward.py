@@ -1,0 +1,198 @@
+"""One pass over one text, against transformers' own eager attention in the same network: equal to the bit."""
+
+import copy
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from homogenization.models.blocks import blocks_of
+from homogenization.models.network import LanguageModel
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.forward import forward
+from tiny_models import BIDIRECTIONAL, CONFIGS, FURTHER, REFUSED, WINDOW, WITHOUT_INTERFACE, network, random_texts
+
+ALL = CONFIGS | FURTHER
+HEADLESS = BIDIRECTIONAL | {"clip_text_model"}
+WITHOUT_POSITIONS = {"clip_text_model"}
+# longer than the windows, with the padding token of some; a single token
+TEXTS = random_texts([70, 1])
+TEXTS[0][7] = 3
+WINDOWS = {"gemma2": (WINDOW, None, WINDOW), "qwen2_sliding": (None, WINDOW, WINDOW), "llama": (None, None, None)}
+
+
+def model_of(name, configs=ALL, dtype=torch.float32):
+    return LanguageModel(network(configs[name], dtype, head=name not in HEADLESS), None, 512, "default", {})
+
+
+@pytest.fixture(scope="module", params=ALL)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(name):
+    return model_of(name)
+
+
+@dataclass
+class Eager:
+    """What transformers gives for one text; attention (blocks, heads, queries, keys)."""
+
+    states: list[torch.Tensor]
+    last: torch.Tensor
+    logits: torch.Tensor | None
+    attention: torch.Tensor | None
+
+
+@torch.inference_mode()
+def eager(model, text, attentions=True, **placed):
+    plain = copy.deepcopy(model.network)
+    plain.set_attn_implementation("eager")
+    plain.config.tie_last_hidden_states = False
+    ids, after_last = torch.tensor([text]), []
+    given = {"attention_mask": torch.ones_like(ids), "use_cache": False, **placed}
+    blocks_of(plain.base_model)[-1].register_forward_hook(lambda _module, _inputs, output: after_last.append(output))
+    output = plain(ids, output_hidden_states=True, output_attentions=attentions, **given)
+    states = after_last[0][0] if isinstance(after_last[0], tuple) else after_last[0]
+    last = output.last_hidden_state if "last_hidden_state" in output else plain.base_model(ids, **given)[0]
+    n_blocks = len(blocks_of(plain.base_model))
+    return Eager(
+        [*(layer[0] for layer in output.hidden_states[:n_blocks]), states[0]],
+        last[0],
+        output.logits[0] if "logits" in output else None,
+        torch.stack([weights[0] for weights in output.attentions]) if attentions else None,
+    )
+
+
+def assert_same_states(result, expected):
+    for layer, (ours, theirs) in enumerate(zip(result.states, expected.states, strict=True)):
+        assert torch.equal(ours, theirs), f"layer {layer}"
+    assert torch.equal(result.last, expected.last)
+    assert (result.logits is None) == (expected.logits is None)
+    assert result.logits is None or torch.equal(result.logits, expected.logits)
+
+
+def assert_same(one, other):
+    assert_same_states(one, other)
+    assert torch.equal(one.received, other.received)
+    assert torch.equal(one.first, other.first)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=len)
+def test_a_pass_equals_eager_attention(model, text):
+    result, expected = forward(model, text), eager(model, text)
+    assert_same_states(result, expected)
+    close = {"rtol": 1e-6, "atol": 1e-6}
+    torch.testing.assert_close(result.received, expected.attention.mean(1).sum(1), **close)
+    torch.testing.assert_close(result.first, expected.attention[..., 0].mean(-1), **close)
+
+
+def test_a_watch_sees_all_weights_once_and_leaves_the_pass_as_it_is(model, name):
+    found = []
+
+    def look(attention):
+        found.append(attention)
+        return attention.weights
+
+    result = forward(model, TEXTS[0], watch=look)
+    assert_same(result, forward(model, TEXTS[0]))
+    expected = eager(model, TEXTS[0]).attention
+    assert [attention.block for attention in found] == list(range(model.n_blocks))
+    for attention, weights in zip(found, expected, strict=True):
+        assert torch.equal(attention.weights, weights)
+        assert not weights[:, ~attention.seen].any()
+        n_seen = attention.seen.sum(1)
+        if name in BIDIRECTIONAL:
+            assert torch.equal(attention.seen, attention.seen.T)
+        else:
+            assert not attention.seen.triu(1).any()
+            limit = WINDOWS.get(name, {})[attention.block] if name in WINDOWS else None
+            assert name not in WINDOWS or n_seen.tolist() == [min(at, limit or at) for at in range(1, 71)]
+
+
+def test_an_error_within_a_pass_leaves_nothing_behind(model):
+    before, hooks = forward(model, TEXTS[0]), hooks_of(model)
+
+    def fail(attention):
+        return attention.weights[0] if attention.block == 1 else attention.weights / 2
+
+    with pytest.raises((RuntimeError, IndexError)):
+        forward(model, TEXTS[0], watch=fail)
+    assert hooks_of(model) == hooks
+    assert_same(forward(model, TEXTS[0]), before)
+
+
+def hooks_of(model):
+    return [(len(part._forward_hooks), len(part._forward_pre_hooks)) for part in model.network.modules()]
+
+
+def test_all_tokens_at_one_position(model, name):
+    if name in WITHOUT_POSITIONS:
+        pytest.skip("takes no position ids")
+    constant, text = [5] * len(TEXTS[0]), TEXTS[0]
+    result = forward(model, text, positions=constant)
+    assert_same_states(result, eager(model, text, position_ids=torch.tensor([constant])))
+    counted = forward(model, text, positions=range(len(text)))
+    assert_same(counted, forward(model, text)) if name not in BIDIRECTIONAL else None
+
+
+@pytest.mark.parametrize("name", WITHOUT_INTERFACE)
+def test_states_without_the_interface_and_no_attention(name):
+    model = model_of(name, WITHOUT_INTERFACE)
+    result = forward(model, TEXTS[0])
+    assert_same_states(result, eager(model, TEXTS[0], attentions=False))
+    assert (result.received, result.first) == (None, None)
+    with pytest.raises(HomogenizationError, match=f"{model.architecture}.*can't be changed"):
+        forward(model, TEXTS[0], watch=lambda attention: attention.weights)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_architectures_without_one_residual_stream_are_refused_by_name(name):
+    model = LanguageModel(network(REFUSED[name]), None, 512, "default", {})
+    with pytest.raises(HomogenizationError, match=name):
+        forward(model, TEXTS[0])
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_a_pass_in_another_dtype(name, dtype):
+    model = model_of(name, dtype=dtype)
+    result = forward(model, TEXTS[0], watch=lambda attention: attention.weights)
+    assert_same_states(result, eager(model, TEXTS[0]))
+    assert result.states[0].dtype == dtype
+    assert result.received.dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "bert"])
+def test_what_a_watch_returns_weighs_the_values(name):
+    """With nothing given to the values, no token depends on another; uniform weights are those received."""
+    model, text = model_of(name), TEXTS[0]
+    result = forward(model, text, watch=lambda attention: torch.zeros_like(attention.weights))
+    assert not result.received.any()
+    alone = forward(model, text[:1], watch=lambda attention: torch.zeros_like(attention.weights))
+    for states, first in zip(result.states, alone.states, strict=True):
+        torch.testing.assert_close(states[:1], first, rtol=1e-4, atol=1e-5)
+    uniform = forward(model, text, watch=lambda attention: torch.full_like(attention.weights, 1 / len(text)))
+    torch.testing.assert_close(uniform.received, torch.ones_like(uniform.received))
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("llama", ("self_attn", "mlp")),
+        ("gpt2", ("attn", "mlp")),
+        ("gemma2", ("post_attention_layernorm", "post_feedforward_layernorm")),
+        ("gpt_neox", ("attention", "mlp")),
+    ],
+)
+def test_tapped_components_sum_up_to_the_residual_stream(name, parts):
+    model = model_of(name)
+    taps = {part: (part, "output") for part in parts} | {"before": ("", "input"), "after": ("", "output")}
+    result = forward(model, TEXTS[0], taps=taps)
+    assert_same(result, forward(model, TEXTS[0]))
+    for block in range(model.n_blocks):
+        assert torch.equal(result.taps[block, "before"], result.states[block])
+        assert torch.equal(result.taps[block, "after"], result.states[block + 1])
+        added = sum(result.taps[block, part] for part in parts)
+        torch.testing.assert_close(result.states[block] + added, result.states[block + 1], rtol=1e-5, atol=1e-5)
