@@ -42,6 +42,8 @@ CONFIGS = {
 }
 BIDIRECTIONAL = {"bert", "roberta", "xlm-roberta", "camembert", "deberta-v2", "distilbert", "electra", "ernie"}
 BIDIRECTIONAL |= {"eurobert", "modernbert", "mpnet", "nomic_bert"}
+# that have no language-model head
+HEADLESS = BIDIRECTIONAL | {"clip_text_model"}
 # texts begin at position 4, behind that of padding
 BEHIND_PADDING = {
     kind.model_type: kind(**_SIZE | {"pad_token_id": 3})

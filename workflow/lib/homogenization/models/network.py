@@ -43,7 +43,10 @@ class LanguageModel:
     @property
     def base(self) -> PreTrainedModel:
         """The network without a head."""
-        return self.network.base_model
+        if self.network.base_model is not self.network or self.network.get_output_embeddings() is None:
+            return self.network.base_model
+        # transformers looks for it under another name (Llama 4)
+        return next(part for part in self.network.children() if isinstance(part, PreTrainedModel))
 
     @cached_property
     def blocks(self) -> torch.nn.ModuleList:

@@ -201,7 +201,9 @@ def forward(
     last: list[Tensor] = []
     hooks = [before_module(model.blocks[0], lambda states: stream.append(states[0].clone()))]
     hooks += [after_module(block, lambda states: stream.append(states[0].clone())) for block in model.blocks]
-    hooks += [model.base.register_forward_hook(lambda _module, _inputs, output: last.append(output[0][0]))]
+    # a head may call the decoder within the base model (OPT)
+    decoder = model.base.get_decoder()
+    hooks += [decoder.register_forward_hook(lambda _module, _inputs, output: last.append(output[0][0]))]
     for number, block in enumerate(model.blocks):
         for name, (path, side) in (taps or {}).items():
             hook = {"input": before_module, "output": after_module}[side]
