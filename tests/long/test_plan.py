@@ -4,7 +4,7 @@ import polars as pl
 
 
 def test_the_plan_is_printed_whenever_it_is_asked_for(finished):
-    assert "count_tokens" not in finished.planned()
+    assert "plan_model" not in finished.planned()
     for _ in range(2):
         done = finished.run("--cores", "2", "plan")
         assert done.returncode == 0, done.stdout

