@@ -1,6 +1,13 @@
-"""Trained models through the whole workflow: from reviews outside of the sample to tables and figures."""
+"""Trained models through the whole workflow: from reviews outside of the sample to tables and figures; and a kill."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import polars as pl
+import psutil
 
 SMOLLM3 = {
     "model_type": "smollm3",
@@ -12,57 +19,73 @@ SMOLLM3 = {
     "max_position_embeddings": 1024,
     "tie_word_embeddings": True,
 }
-STEPS = 3
+STEPS = 100
 SECTIONS = ("components", "interventions", "consequences", "claims", "extrema")
 
 
 def entry(positions: str = "own", **options) -> dict:
     """An entry of `models` with two seeds."""
-    trained = {
-        "of": {"random": SMOLLM3, "vocab_size": 400, "positions": positions},
-        "steps": STEPS,
-        "held_out": 10,
-        "max_tokens": 48,
-        **options,
-    }
-    weights = {"trained": trained, "seeds": [0, 1]}
+    of = {"random": SMOLLM3, "vocab_size": 400, "positions": positions}
+    weights = {"trained": {"of": of, "steps": STEPS, "max_tokens": 48, **options}, "seeds": [0, 1]}
     return {"weights": weights, "bos": "always", "device": "cpu"}
 
 
 def test_models_are_trained_and_read_and_an_edit_trains_what_it_touches(project):
-    penalty = {"metric": "cosine", "strength": 1.0, "layers": [1]}
     project.config["corpus"]["shard_size"] = 12  # one shard: the small run joins shards
     project.config |= dict.fromkeys(SECTIONS) | {
         "variants": {"original": {"rewriter": "none"}},
         "metrics": ["cosine_anisotropy"],
-        "models": {"rotary": entry(), "none": entry(positions="none"), "diverse": entry(penalty=penalty)},
+        "models": {"rotary": entry(), "none": entry(positions="none"), "diverse": entry(penalty={"weight": 1.0})},
     }
     # one model shows what training imports
-    last = next(name for name in project.planned_files() if name.endswith("/losses.parquet"))
-    done = project.run("--cores", "2", f"results/{last}")
+    losses = next(name for name in project.planned_files() if name.endswith("/losses.parquet"))
+    done = project.run("--cores", "2", f"results/{losses}")
     assert done.returncode == 0, done.stdout
+    whole = kill_and_run_again(project, project.folder / "results" / Path(losses).parent)
+    assert (project.folder / "results" / losses).with_name("model.safetensors").read_bytes() == whole
     project.make("states")
     done = project.run("--cores", "2")
     assert done.returncode == 0, done.stdout
-    results = project.folder / "results"
-    losses = pl.read_parquet(results / "tables/training.parquet")
+    tables = project.folder / "results/tables"
+    losses = pl.read_parquet(tables / "training.parquet")
     assert set(losses["model"]) == {f"{name}-{seed}" for name in ("rotary", "none", "diverse") for seed in (0, 1)}
     counted = losses.select("n_training", "n_held_out").unique().row(0, named=True)
-    n_reviews = len(pl.read_parquet(results / "corpus/clean.parquet"))
-    assert counted["n_held_out"] == 10
-    assert counted["n_training"] <= n_reviews - 12 - 10
+    n_reviews = len(pl.read_parquet(project.folder / "results/corpus/clean.parquet"))
+    assert counted["n_training"] + counted["n_held_out"] <= n_reviews - 12
     first = dict(losses.filter(step=0).select("model", "loss").rows())
     assert first["rotary-0"] == first["diverse-0"] != first["none-0"]
-    cosines = pl.read_parquet(results / "tables/summary.parquet").filter(
-        metric="cosine_anisotropy", view="all_tokens", layer=1, point="residual_stream"
-    )
-    mean = dict(cosines.select("model", "mean").rows())
-    assert all(mean[f"diverse-{seed}"] < mean[f"rotary-{seed}"] for seed in (0, 1))
-    assert (results / "figures/training.svg").exists()
+    penalties = pl.read_parquet(tables / "penalties.parquet").filter(view="without_first")
+    assert set(penalties.select("model", "control").rows()) == {(f"diverse-{n}", f"rotary-{n}") for n in (0, 1)}
+    assert (penalties.filter("penalised")["difference"] < 0).all()
+    assert (project.folder / "results/figures/training.svg").exists()
     assert project.planned() == {}
 
-    project.config["models"]["diverse"]["weights"]["trained"]["penalty"]["strength"] = 2.0
+    project.config["models"]["diverse"]["weights"]["trained"]["penalty"]["weight"] = 2.0
     assert project.planned()["train_model"] == 2  # a model for each seed
-    project.config["models"]["diverse"]["weights"]["trained"]["penalty"]["strength"] = 1.0
+    project.config["models"]["diverse"]["weights"]["trained"]["penalty"]["weight"] = 1.0
     project.config["models"]["none"]["weights"]["seeds"] = [0, 1, 2]
     assert project.planned()["train_model"] == 1
+
+
+def kill_and_run_again(project, trained: Path) -> bytes:
+    """Train a model once more, kill its job on the way and run the command again; the weights of the first time."""
+    weights = trained / "model.safetensors"
+    before = weights.read_bytes()
+    weights.unlink()
+    checkpoints = Path(f"{trained}.checkpoints")
+    target = f"results/training/{trained.name}/model.safetensors"
+    command = [sys.executable, "-m", "snakemake", *project._arguments("--cores", "1", target)]
+    with subprocess.Popen(command, cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        while not any(checkpoints.glob("*/checkpoint-4?/trainer_state.json")):
+            assert run.poll() is None, "it ended without a checkpoint"
+            time.sleep(0.01)
+        for process in psutil.Process(run.pid).children(recursive=True):
+            process.kill()
+        assert run.wait() != 0
+    assert not weights.exists()
+    done = project.run("--cores", "1", target)
+    assert done.returncode == 0, done.stdout
+    log = (project.folder / f"results/logs/training/{trained.name}.log").read_text()
+    assert min({int(step) for step in re.findall(rf"(\d+)/{STEPS} ", log)} - {0}) > 40, "it went on"
+    assert not checkpoints.exists()
+    return before

@@ -91,7 +91,7 @@ def test_cached_rules_name_their_wildcards_in_params():
     cached = {name for name, rule in RULES.items() if rule.ruleinfo.cache}
     writers = {"extract_keyphrases_with_llm", "rewrite_with_llm"}
     assert cached == {"download_corpus", "convert_gguf", "train_model", "extract_states", *writers}
-    assert {"entry", "options", "seed"} < {*RULES["train_model"].params.keys()}  # of which the model is made
+    assert {"model", "options", "seed"} < {*RULES["train_model"].params.keys()}  # of which the model is made
     for name in cached - {"train_model"}:
         params = {key: value_of(param) for key, param in RULES[name].params.items()}
         for wildcard in RULES[name].wildcard_names:

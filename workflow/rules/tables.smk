@@ -76,7 +76,11 @@ rule collect:
     output:
         **({"attention": "<results>/tables/attention.parquet"} if STUDY.states.record_attention else {}),
         **({"components": "<results>/tables/components.parquet"} if STUDY.component_jobs else {}),
-        **({"training": "<results>/tables/training.parquet"} if STUDY.trained_models else {}),
+        **(
+            {"training": "<results>/tables/training.parquet", "penalties": "<results>/tables/penalties.parquet"}
+            if STUDY.trained_models
+            else {}
+        ),
         **({"balance": shown_table("balance", "Balance of the controls")} if STUDY.balanced else {}),
         extraction="<results>/tables/extraction.parquet",
         metrics="<results>/tables/metrics.parquet",
@@ -101,7 +105,11 @@ rule collect:
         | ({"tables.attention": {}} if STUDY.states.record_attention else {})
         | {"tables.mauve": {}, "tables.pooled": {}}
         | ({"tables.components": {}} if STUDY.component_jobs else {})
-        | ({"tables.training": {"models": STUDY.trained_models}} if STUDY.trained_models else {}),
+        | (
+            {"tables.training": {"models": STUDY.trained_models, "controls": STUDY.penalty_controls}}
+            if STUDY.trained_models
+            else {}
+        ),
     script:
         "../scripts/tabulate.py"
 

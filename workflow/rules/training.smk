@@ -24,11 +24,14 @@ rule train_model:
         runtime=per_attempt(480),
         gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
     params:
-        code=code(
-            "train_model", "corpus", "models", "training", "metrics.cosines", "metrics.differentiable", "metrics.gram"
-        ),
-        entry=lambda wildcards: model_of(wildcards).params("device", "bos")
-        | {"weights": model_of(wildcards).weights.start.params()},
+        code=code("train_model", "corpus", "models", "training"),
+        # updates are small, so they are made in float32
+        model=lambda wildcards: model_of(wildcards).params("device", "bos")
+        | {
+            "weights": model_of(wildcards).weights.start.params(),
+            "dtype": "float32",
+            "max_tokens": model_of(wildcards).weights.trained.max_tokens,
+        },
         options=lambda wildcards: model_of(wildcards).weights.trained.params(),
         seed=lambda wildcards: model_of(wildcards).weights.seed,
     script:

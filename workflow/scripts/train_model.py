@@ -3,18 +3,13 @@
 from pathlib import Path
 
 from homogenization.run.job import job
-from homogenization.models.built import with_built_weights
+from homogenization.models.network import model_of_job
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.training.job import train_model
+from homogenization.training.texts import reviews_to_train_on
 
 with job(snakemake):
     files, params = snakemake.input, snakemake.params
-    train_model(
-        entry=with_built_weights(params.entry, files.get("weights", [])),
-        options=params.options,
-        seed=params.seed,
-        clean=read_table(files.clean),
-        sampled=read_tables(files.sampled),
-        folder=Path(snakemake.output.config).parent,
-        gpus=snakemake.resources.get("gpu", 0),
-    )
+    reviews = reviews_to_train_on(read_table(files.clean), read_tables(files.sampled), params.options["batch_size"])
+    folder = Path(snakemake.output.config).parent
+    train_model(model_of_job(snakemake), params.options, params.seed, reviews, folder)

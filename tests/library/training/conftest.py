@@ -1,4 +1,6 @@
-"""A corpus of made-up reviews, and a tiny network that is trained on it."""
+"""A corpus of made-up reviews, and the folder of a tiny network that is trained on it."""
+
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -23,8 +25,8 @@ def reviews() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 @pytest.fixture(scope="session")
-def start(tmp_path_factory, reviews) -> dict:
-    """The entry of an untrained Llama with its head."""
+def start(tmp_path_factory, reviews) -> Path:
+    """An untrained Llama with its head."""
     folder = tmp_path_factory.mktemp("start")
     build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, folder, head=True)
-    return {"weights": {"built": str(folder)}, "device": "cpu", "bos": "default"}
+    return folder

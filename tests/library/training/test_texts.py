@@ -1,69 +1,64 @@
-"""Which reviews a model is trained on: never sampled ones or their near-duplicates; the order."""
+"""Which reviews a model is trained on: never sampled ones or copies of them."""
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from conftest import LLAMA
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
-from homogenization.training.texts import Batches, near_duplicates, reviews_to_train_on
+from homogenization.training.texts import reviews_to_train_on, without_copies
 from script import run_script
 
 REVIEW = "The acting was splendid, the plot thin, and the music far too loud for a film about monks in the snow."
 
 
 @pytest.mark.parametrize(
-    ("text", "alike"),
+    ("text", "copied"),
     [
         (REVIEW.upper(), True),
         ("I saw it twice! " + REVIEW, True),
-        (REVIEW[:60], True),
         (REVIEW.replace("splendid", "dull"), True),
-        ("A film about monks in the desert, which nobody needs, has music that nobody hears and no plot.", False),
+        ("A dull film", True),
+        ("A dull film about monks in the snow.", False),
+        (REVIEW[:60], False),
         ("", False),
     ],
 )
-def test_near_duplicates_share_rows_of_words(text, alike):
-    assert near_duplicates([text], ["Another review of five words.", REVIEW]) == [alike]
+def test_copies_share_thirteen_words_in_a_row_or_all_of_fewer(text, copied):
+    table = pl.DataFrame({"review_id": ["a"], "text": [text]})
+    assert without_copies(table, ["A dull film.", REVIEW]).is_empty() == copied
 
 
-def test_nobody_trains_on_the_sample(reviews):
+def test_nobody_trains_on_the_sample_or_what_is_held_out_or_on_copies(reviews):
     clean, sampled = reviews
-    copied = pl.DataFrame({"review_id": ["f" * 12], "text": ["Well, well. " + sampled["text"][3]]})
-    training, held_out = reviews_to_train_on(pl.concat([clean, copied]), sampled, held_out=6, batch_size=4)
-    parts = [set(part["review_id"]) for part in (training, held_out, sampled, copied)]
-    assert sum(map(len, parts)) == len(set.union(*parts)) == 41
-    assert len(held_out) == 6
-    smaller = reviews_to_train_on(
-        clean.filter(~pl.col("review_id").is_in(training["review_id"][:5].implode())), sampled, 6, 4
+    _, held_out = reviews_to_train_on(clean, sampled, 4)
+    copies = pl.DataFrame(
+        {
+            "review_id": [f"{n:x}" * 12 for n in range(10, 14)],
+            "text": ["Well, well. " + text for text in [sampled["text"][3], *held_out["text"]]],
+        }
     )
-    assert smaller[1].equals(held_out), "what is held out does not depend on the others"
+    training, of_both = reviews_to_train_on(pl.concat([clean, copies]), sampled, 4)
+    parts = [set(part["review_id"]) for part in (training, of_both, sampled, copies[:1])]
+    assert sum(map(len, parts)) == len(set.union(*parts))
+    assert len(without_copies(training, [*of_both["text"], *sampled["text"]])) == len(training) > 20
+    smaller = clean.filter(~pl.col("review_id").is_in(training["review_id"][:5].implode()))
+    assert reviews_to_train_on(smaller, sampled, 4)[1].equals(held_out), "it does not depend on what is trained on"
 
 
-def test_nobody_trains_on_a_near_duplicate_of_what_is_held_out(reviews):
-    clean, sampled = reviews
-    _, held_out = reviews_to_train_on(clean, sampled, held_out=6, batch_size=4)
-    copies = pl.DataFrame({"review_id": [f"{n:x}" * 12 for n in range(10, 16)], "text": "Well. " + held_out["text"]})
-    training, of_both = reviews_to_train_on(pl.concat([clean, copies]), sampled, held_out=6, batch_size=4)
-    assert not any(near_duplicates(training["text"].to_list(), of_both["text"].to_list()))
-    assert len(of_both) == 6
-    assert len(training) + 6 < len(clean) + len(copies) - len(sampled)
+def test_too_few_reviews_are_counted(reviews):
     with pytest.raises(
-        HomogenizationError, match=r"near-duplicates of sampled ones, and [1-6] of these of held-out ones"
+        HomogenizationError,
+        match="of 40 reviews, a sample of 10 and its copies leave 27 to train on, and a step reads 28",
     ):
-        reviews_to_train_on(pl.concat([clean, copies]), sampled, held_out=6, batch_size=30)
+        reviews_to_train_on(*reviews, batch_size=28)
 
 
 def test_the_tokenizer_of_a_trained_model_has_not_seen_the_sample(reviews, tmp_path):
     clean, sampled = reviews
-    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("clean", "rest", "sampled")}
-    for name, table in (
-        ("clean", clean),
-        ("rest", clean.join(sampled, on="review_id", how="anti")),
-        ("sampled", sampled),
-    ):
+    tables = {"clean": clean, "rest": clean.join(sampled, on="review_id", how="anti"), "sampled": sampled}
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in tables}
+    for name, table in tables.items():
         write_table(table, paths[name])
     params = {"random": LLAMA, "seed": 0, "vocab_size": 300, "positions": "own", "head": True}
     tokenizers = {}
@@ -76,23 +71,3 @@ def test_the_tokenizer_of_a_trained_model_has_not_seen_the_sample(reviews, tmp_p
         run_script("build_random_model", tmp_path / "log", inputs, output, params)
         tokenizers[name] = (tmp_path / name / "tokenizer.json").read_text()
     assert tokenizers["unseen"] == tokenizers["rest"] != tokenizers["seen"]
-
-
-def test_too_few_reviews_are_counted(reviews):
-    with pytest.raises(
-        HomogenizationError, match=r"sample of 10 leaves 30 reviews of 40 .* 31 are needed: 27 held out"
-    ):
-        reviews_to_train_on(*reviews, held_out=27, batch_size=4)
-
-
-@given(st.integers(1, 30), st.integers(1, 8), st.integers(0, 5), st.integers(0, 40))
-def test_the_reviews_of_a_step_follow_from_seed_and_step(number, size, seed, step):
-    names = [f"review {place}" for place in range(number)]
-    asked = Batches(names, seed, size)
-    all_steps = [asked.of(earlier) for earlier in range(step + 1)]
-    assert Batches(names, seed, size).of(step) == all_steps[-1]
-    read = [place for of_step in all_steps for place in of_step]
-    for epoch in range(len(read) // number):
-        assert sorted(read[epoch * number : (epoch + 1) * number]) == list(range(number))
-    others = [f"review {place}" for place in range(30)]
-    assert Batches(others, seed, 8).of(step) != Batches(others, seed + 1, 8).of(step)

@@ -36,11 +36,10 @@ from homogenization.config.texts import (
     RuleVariant,
     Similarity,
 )
-from homogenization.config.training import is_trained, single_models
+from homogenization.config.training import single_models
 from homogenization.config.writers import AnyWriter
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.models.declared import Declared
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import nearest
 from homogenization.run.paths import ExpandedPath
@@ -198,13 +197,9 @@ class Keys(Section):
 
     @field_validator("models")
     @classmethod
-    def one_model_for_each_seed(cls, models: dict[str, Model], info: ValidationInfo) -> dict[str, Model]:
-        """An entry that is trained stands for a model of each seed; its start can be trained."""
-        single = single_models(models)
-        for name, model in single.items():
-            if is_trained(model) and "results" in info.data:
-                _check_trainable(name, model.weights, model.weights.start.declared(info.data["results"]))
-        return single
+    def one_model_for_each_seed(cls, models: dict[str, Model]) -> dict[str, Model]:
+        """An entry that is trained stands for a model of each seed."""
+        return single_models(models)
 
     @field_validator("figures")
     @classmethod
@@ -268,22 +263,3 @@ def _check_networks(chosen: Interventions | Consequences, info: ValidationInfo, 
                 f"positions: the model {name!r} ({declared.model_type}) has no rotary positions, and learned ones have "
                 "no meaning elsewhere; set 'positions: null', or name other models under 'interventions.models'"
             )
-
-
-def _check_trainable(name: str, weights: Any, declared: Declared | None) -> None:
-    """Refuse to train an encoder, or more tokens or layers than the network has that `weights` start from."""
-    if declared is None:
-        return
-    text, options = f"{name}: the model that is trained ({declared.model_type})", weights.trained
-    if declared.is_encoder:
-        raise ValueError(f"{text} reads a text in both directions and predicts no next token; take a causal one")
-    context, n_blocks = declared.context, declared.n_blocks
-    if context is not None and options.max_tokens > context:
-        raise ValueError(f"{text} reads at most {context} tokens; max_tokens is {options.max_tokens}, lower it")
-    layers = options.penalty.layers if options.penalty else []
-    beyond = [layer for layer in layers if n_blocks is not None and layer > n_blocks]
-    if beyond:
-        raise ValueError(
-            f"{text} has no layers {beyond} for penalty.layers; its blocks make the layers 1 to {n_blocks}. Name some "
-            "of these"
-        )

@@ -106,6 +106,13 @@ class Study(Keys):
         return sorted(name for name, model in self.models.items() if is_trained(model))
 
     @property
+    def penalty_controls(self) -> dict[str, str]:
+        """The control of each model that is trained with a penalty: one without, where the study has it."""
+        trained = {name: self.models[name].weights for name in self.trained_models}
+        pairs = [(name, other) for name in trained for other in trained if trained[other].is_control_of(trained[name])]
+        return dict(reversed(pairs))
+
+    @property
     def jobs(self) -> list[tuple[str, str, str]]:
         """Every model, variant and shard, sorted: tables do not depend on the order of the configuration."""
         return [

@@ -3,28 +3,39 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from homogenization.config.weights import one_of_sources
 from homogenization.models.source import Source, built_in
 from homogenization.models.weights import SOURCES, RandomWeights
-from homogenization.run.sections import Section, once, refused
+from homogenization.run.sections import Section, refused
 
 
 class Penalty(Section):
-    """A term of the loss by which tokens grow more alike or less while the model learns."""
+    """A term of the loss that grows as tokens grow alike: weight times the mean of a metric over layers."""
 
-    metric: Literal["cosine", "centred_effective_rank"]
-    """`cosine`: mean cosine of token pairs; `centred_effective_rank`: normalised effective rank of the centred \
-tokens. The first token is left out of both."""
-    strength: float
-    """Nats for a metric of 1, with the sign of homogenization: above 0, the model is drawn to diverse tokens, below 0 \
-to tokens that are alike."""
-    layers: Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(once)] = Field(min_length=1)
-    """Layers of the residual stream, 1 after the first block; the metric is averaged over them."""
+    metric: Literal["cosine", "centred_effective_rank"] = "cosine"
+    """`cosine`: mean cosine of token pairs; `centred_effective_rank`: minus the normalised effective rank of the \
+centred tokens. Of a text, without its first token."""
+    weight: float = 0.0
+    """Nats for a metric of 1. Above 0 for diverse tokens, below 0 for tokens that are alike; at 0, the metric is \
+measured alone: the control."""
+    layers: Literal["steepest"] | list[int] = "steepest"
+    """Layers of the residual stream, 1 after the first block; `steepest`: the two between which the metric of the \
+start grows most, over the held-out reviews."""
 
-    _strength = field_validator("strength")(
-        refused(lambda strength: strength == 0, "0 does nothing; leave 'penalty' out")
+    _layers = field_validator("layers", mode="before")(
+        refused(
+            lambda layers: layers != "steepest" and not _are_layers(layers),
+            "{!r} is neither 'steepest' nor a list of different layers, from 1",
+        )
+    )
+
+
+def _are_layers(layers: Any) -> bool:
+    numbers = layers if isinstance(layers, list) else []
+    return 0 < len(numbers) == len(set(map(str, numbers))) and all(
+        type(number) is int and number > 0 for number in numbers
     )
 
 
@@ -41,21 +52,9 @@ class Training(Section):
     """Most tokens of a review; a longer one is cut."""
     learning_rate: float = Field(1e-3, gt=0)
     """Largest learning rate."""
-    penalty: Penalty | None = None
-    """Penalty on tokens that are alike; null: none."""
-    held_out: int = Field(100, ge=2)
-    """Reviews that no seed is trained on and whose loss is measured, the same for all seeds."""
+    penalty: Penalty = Penalty()
     lora: int | None = Field(None, ge=1)
     """Rank of updates of the linear layers of the blocks, merged when saved; null: all weights are trained."""
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    """Precision of weights that are not trained, so `bfloat16` needs `lora`."""
-
-    _whole_weights = model_validator(mode="after")(
-        refused(
-            lambda tuning: tuning.dtype == "bfloat16" and tuning.lora is None,
-            "dtype 'bfloat16' rounds small updates away; give 'lora', or use float32",
-        )
-    )
 
 
 class TrainedHere(Source):
@@ -78,6 +77,12 @@ class TrainedHere(Source):
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for one model."""
         return built_in(f"{results}/training/{model}")
+
+    def is_control_of(self, other: "TrainedHere") -> bool:
+        """Whether one model differs from another by the weight 0 of its penalty alone."""
+        weights = self.trained.penalty.weight, other.trained.penalty.weight
+        same = self.trained.model_copy(update={"penalty": None}) == other.trained.model_copy(update={"penalty": None})
+        return same and self.seeds == other.seeds and weights[0] == 0 != weights[1]
 
     @property
     def start(self) -> Source:

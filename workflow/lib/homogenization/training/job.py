@@ -1,59 +1,111 @@
 """The training of one model: a job of `train_model`."""
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import TrainingArguments, set_seed
 
+from homogenization.corpus.hashing import seeded_hash
+from homogenization.models.network import LanguageModel
 from homogenization.models.saving import save_model
 from homogenization.models.tokens import tokenize
+from homogenization.models.untrained import position_embeddings
 from homogenization.names.training import LOSSES_SCHEMA
+from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
-from homogenization.training.loop import train
-from homogenization.training.networks import Trainable, load_trainable
-from homogenization.training.texts import Batches, reviews_to_train_on
+from homogenization.training.penalty import PenalisedTrainer, kept_states, mean_over_texts
+from homogenization.training.texts import Reviews
 
 
-def train_model(
-    *,
-    entry: Mapping[str, Any],
-    options: Mapping[str, Any],
-    seed: int,
-    clean: pl.DataFrame,
-    sampled: pl.DataFrame,
-    folder: Path,
-    gpus: int = 0,
-) -> None:
-    """Train a model, then write it and its losses to `folder`.
+def train_model(model: LanguageModel, options: Mapping[str, Any], seed: int, reviews: Reviews, folder: Path) -> None:
+    """Train a model, from the last checkpoint of a job that was stopped, and write it and its losses to `folder`.
 
     Args:
-        entry: `weights` to start from, `device` and `bos`.
+        model: the start, in float32.
         options: how it is trained, keys as in the configuration.
-        seed: seed of the order of texts, and of low-rank updates.
-        clean: columns review_id and text: the corpus.
-        sampled: columns review_id and text: the sample, on which no model is trained.
+        seed: seed of the order of texts, of dropout, and of low-rank updates.
+        reviews: those that it is trained on, and held-out ones.
         folder: folder of the model.
-        gpus: number of the job's GPUs.
 
     Raises:
-        HomogenizationError: too few reviews are left, the network can't be trained, a layer of the penalty does not
-            exist, or the loss diverges.
+        HomogenizationError: the model can't be trained, a layer of the penalty does not exist, or the loss diverges.
     """
-    training, held_out = reviews_to_train_on(clean, sampled, options["held_out"], options["batch_size"])
-    trainable = load_trainable(
-        entry["weights"], options, device=entry["device"], gpus=gpus, seed=seed, bos=entry["bos"]
+    if not (model.causal and model.has_head):
+        raise HomogenizationError(
+            f"{model.provenance['weights']} predicts no next token. Train a causal model whose files hold its head."
+        )
+    texts, held_out = (_token_ids(model, part) for part in reviews)
+    penalty, states = options["penalty"], kept_states(model.blocks)
+    loss, by_layer = read_held_out(model, states, held_out, penalty["metric"])
+    layers = penalised_layers(penalty["layers"], by_layer)
+    start = {"held_out_loss": loss, "held_out_penalty": by_layer[layers].mean()}
+    digest = seeded_hash(seed, options, start, *reviews[0]["review_id"], size=8).hex()
+    checkpoints = Path(f"{folder}.checkpoints", digest)
+    set_seed(seed)
+    network, rank = model.network, options["lora"]
+    if options["of"].get("positions") == "none":
+        for parameter in position_embeddings(network):
+            parameter.requires_grad_(False)
+    if rank:
+        lora = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+        network = get_peft_model(network, lora)
+    arguments = TrainingArguments(
+        str(checkpoints),
+        max_steps=options["steps"],
+        per_device_train_batch_size=options["batch_size"],
+        learning_rate=options["learning_rate"],
+        warmup_steps=options["steps"] // 10,
+        seed=seed,
+        save_steps=max(1, options["steps"] // 10),
+        save_total_limit=2,
+        use_cpu=model.device.type == "cpu",
     )
-    texts, targets = (_token_ids(trainable, part, entry["bos"], options["max_tokens"]) for part in (training, held_out))
-    batches = Batches(training["review_id"].to_list(), seed, options["batch_size"])
-    rows = train(trainable, options, texts, targets, batches)
-    numbers = {"n_training": len(texts), "n_held_out": len(targets)}
-    write_table(pl.DataFrame([row | numbers for row in rows], schema=LOSSES_SCHEMA), folder / "losses.parquet")
-    save_model(trainable.whole(), trainable.tokenizer, folder)
+    arguments._n_gpu = min(arguments.n_gpu, 1)  # else GPUs in sight that are not the model's share its batches
+    trainer = PenalisedTrainer(states, layers, penalty, model=network, args=arguments, train_dataset=texts)
+    trainer.resume()
+    loss, by_layer = read_held_out(model, states, held_out, penalty["metric"])
+    if not np.isfinite(loss):
+        raise HomogenizationError("training diverged, so no model was written. Lower learning_rate or penalty.weight.")
+    rows = [row for row in trainer.state.log_history if "penalty" in row]
+    end = {"step": options["steps"], "held_out_loss": loss, "held_out_penalty": by_layer[layers].mean()}
+    same = {"layers": ",".join(map(str, layers)), "n_training": len(texts), "n_held_out": len(held_out)}
+    table = pl.DataFrame([row | same for row in (rows[0] | start, *rows[1:], end)], schema=LOSSES_SCHEMA)
+    write_table(table, folder / "losses.parquet")
+    save_model(network.merge_and_unload() if rank else network, model.tokenizer, folder)
+    shutil.rmtree(checkpoints.parent)
 
 
-def _token_ids(trainable: Trainable, reviews: pl.DataFrame, bos: str, max_tokens: int) -> list[np.ndarray]:
-    """Token ids of each review, cut behind `max_tokens`."""
-    tokens = tokenize(trainable.tokenizer, reviews["review_id"].to_list(), reviews["text"].to_list(), bos)
-    return [text[:max_tokens] for text in tokens.by_review]
+def penalised_layers(layers: str | Sequence[int], by_layer: np.ndarray) -> list[int]:
+    """Layers of a model as configured; or `steepest`: the two between which the start's metric grows most."""
+    if layers == "steepest":
+        step = int(np.diff(by_layer).argmax())
+        return [layer for layer in (step, step + 1) if layer > 0]
+    if max(layers) >= len(by_layer):
+        raise HomogenizationError(f"penalty.layers: {layers}, but the model has the layers 1 to {len(by_layer) - 1}.")
+    return list(layers)
+
+
+@torch.no_grad()
+def read_held_out(
+    model: LanguageModel, states: Mapping[int, torch.Tensor], texts: Sequence[torch.Tensor], metric: str
+) -> tuple[float, np.ndarray]:
+    """Loss per token after each text's first, in nats; and the mean of a metric over texts, by layer from 0."""
+    model.network.eval()
+    losses, values = [], []
+    for text in texts:
+        ids = text[None].to(model.device)
+        losses.append(float(model.network(input_ids=ids, labels=ids, use_cache=False).loss))
+        values.append([float(mean_over_texts(metric, states[layer], [len(text)])) for layer in sorted(states)])
+    return float(np.average(losses, weights=[len(text) - 1 for text in texts])), np.mean(values, axis=0)
+
+
+def _token_ids(model: LanguageModel, reviews: pl.DataFrame) -> list[torch.Tensor]:
+    """Token ids of each review, cut behind the model's `max_tokens`; a review without a pair of tokens is left out."""
+    tokens = tokenize(model.tokenizer, reviews["review_id"].to_list(), reviews["text"].to_list(), model.bos)
+    return [torch.from_numpy(ids[: model.max_tokens]) for ids in tokens.by_review if len(ids) > 2]
