@@ -15,7 +15,7 @@ from snakemake.rules import Rule
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings, StorageSettings
 
 from conftest import ROOT, SMALL
-from homogenization.models.weights import WheelWeights
+from homogenization.config.weights import WheelWeights
 from homogenization.run.code_hash import LIBRARY
 
 SCRIPTS = ROOT / "workflow/scripts"

@@ -9,7 +9,7 @@ from inspect import signature
 import pytest
 
 from conftest import ROOT
-from homogenization.models.weights import WheelWeights
+from homogenization.config.weights import WheelWeights
 from loaded_rules import JOB, SCRIPTS, loaded_rules, modules_of, parts_of, script_of, value_of
 
 RULES = loaded_rules()

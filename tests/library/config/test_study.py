@@ -12,7 +12,7 @@ import pytest
 from configured import problems, study_of
 from conftest import ROOT, SMALL
 from homogenization.config.study import Study, load_study
-from homogenization.models.weights import SOURCES
+from homogenization.config.weights import SOURCES, TRAINED_SOURCES
 from homogenization.run.sections import sections_in
 
 LOCAL = {"backend": "transformers", "weights": {"hub": "a/b"}}
@@ -129,7 +129,7 @@ def keys_of(forms, prefix=""):
     for form in forms:
         for name, field in form.model_fields.items():
             inner = sections_in(field.annotation)
-            if not inner or (prefix != "models.NAME." and tuple(inner) == SOURCES):
+            if not inner or (prefix != "models.NAME." and tuple(inner) in (SOURCES, TRAINED_SOURCES)):
                 yield f"{prefix}{name}"
             else:
                 yield from keys_of(

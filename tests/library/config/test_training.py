@@ -15,7 +15,7 @@ def test_an_entry_is_a_model_of_each_seed():
     assert study.trained_models == ["none-1", "own-0", "own-2"]
     weights = study.models["own-2"].weights
     assert weights.files("r", "own-2")[0] == "r/training/own-2/config.json"
-    assert weights.start_files("r", "own-2")[0] == "r/models/own-2/config.json"
+    assert weights.start.files("r", "own-2")[0] == "r/models/own-2/config.json"
     assert study.random_sources["own-2"].seed == weights.seed == 2
     assert study.random_sources["none-1"].positions == "none"
 

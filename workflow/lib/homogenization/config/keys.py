@@ -166,23 +166,20 @@ class Keys(Section):
     @field_validator("interventions")
     @classmethod
     def interventions_in_what_there_is(cls, chosen: Interventions | None, info: ValidationInfo) -> Interventions | None:
-        """Heads and rotations exist, and so does the table that `steepest` reads."""
-        if chosen is not None:
-            if chosen.needs_depth and "cosine_anisotropy" not in info.data.get("metrics", METRIC_NAMES):
-                raise ValueError(
-                    "blocks: 'steepest' needs 'cosine_anisotropy' among the computed 'metrics'; add it there, or name "
-                    "the blocks"
-                )
-            _check_networks(chosen, info, "interventions")
+        """The table that `steepest` reads exists."""
+        if chosen and chosen.needs_depth and "cosine_anisotropy" not in info.data.get("metrics", METRIC_NAMES):
+            raise ValueError(
+                "blocks: 'steepest' needs 'cosine_anisotropy' among the computed 'metrics'; add it there, or name the "
+                "blocks"
+            )
         return chosen
 
     @field_validator("consequences")
     @classmethod
     def consequences_of_what_there_is(cls, chosen: Consequences | None, info: ValidationInfo) -> Consequences | None:
-        """Heads and conditions exist; there are enough reviews for the folds of the probes."""
+        """Conditions exist; there are enough reviews for the folds of the probes."""
         if chosen is None or not {"variants", "models", "corpus"} <= info.data.keys():
             return chosen
-        _check_networks(chosen, info, "consequences")
         mistakes = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
         if mistakes:
             raise ValueError("; ".join(mistakes))
@@ -245,21 +242,3 @@ def _check_writer(entry: AnyKeyphrases | AnyVariant, info: ValidationInfo, where
     if name not in writers:
         allowed = ", ".join(writers) or "none is there; add it under 'writers'"
         raise ValueError(f"{where}no writer is called {name!r}{nearest(name, writers)}; allowed: {allowed}")
-
-
-def _check_networks(chosen: Interventions | Consequences, info: ValidationInfo, section: str) -> None:
-    """Refuse models whose files tell that they lack a head, with which damage is measured, or rotary positions."""
-    models = info.data.get("models", {}) if "results" in info.data else {}
-    for name in [name for name in chosen.models or models if name in models]:
-        declared = models[name].weights.declared(info.data["results"])
-        if declared and declared.lacks_head:
-            raise ValueError(
-                f"the model {name!r} ({declared.model_type}) lacks its language-model head, with which damage is "
-                "measured; give files that hold it (of random weights, only those with 'tie_word_embeddings: true' "
-                f"have one), or name other models under '{section}.models'"
-            )
-        if declared and declared.lacks_rotary_positions and getattr(chosen, "positions", None):
-            raise ValueError(
-                f"positions: the model {name!r} ({declared.model_type}) has no rotary positions, and learned ones have "
-                "no meaning elsewhere; set 'positions: null', or name other models under 'interventions.models'"
-            )

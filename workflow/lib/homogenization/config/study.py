@@ -19,13 +19,12 @@ from homogenization.config.mistakes import describe_problems
 from homogenization.config.reading import Reading
 from homogenization.config.texts import OrderVariant, WrittenVariant, with_default_variants
 from homogenization.config.training import is_trained
+from homogenization.config.weights import RandomWeights, Source
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.interventions.conditions import UNTOUCHED, Condition
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
-from homogenization.models.source import Source
-from homogenization.models.weights import RandomWeights
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import without_nulls

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from homogenization.config.weights import one_of_sources
-from homogenization.models.source import Source, built_in
-from homogenization.models.weights import SOURCES, RandomWeights
+from homogenization.config.weights import SOURCES, RandomWeights, Source, one_of_sources
+from homogenization.models.built import built_in
 from homogenization.run.sections import Section, refused
 
 
@@ -74,7 +73,7 @@ class TrainedHere(Source):
         """Seed of one model."""
         return self.seeds[0]
 
-    def built_files(self, results: str, model: str = "") -> list[str]:
+    def files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for one model."""
         return built_in(f"{results}/training/{model}")
 
@@ -89,10 +88,6 @@ class TrainedHere(Source):
         """The weights that training starts from; random ones are those of the seed."""
         start = self.trained.of
         return start.model_copy(update={"seed": self.seed}) if isinstance(start, RandomWeights) else start
-
-    def start_files(self, results: str, model: str = "") -> list[str]:
-        """The files that training starts from."""
-        return self.start.files(results, model)
 
 
 MODEL_SOURCES = (*SOURCES, TrainedHere)

@@ -1,4 +1,4 @@
-"""The transformer blocks of a network."""
+"""The transformer blocks of a network, and hooks on modules."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ from homogenization.run.errors import HomogenizationError
 
 # fields of configurations whose blocks do what one residual stream can't show, and what that is
 _REFUSED = {
+    "is_encoder_decoder": "an encoder-decoder has two residual streams",
     "altup_num_inputs": "it keeps several residual streams side by side, of which each block changes one",
     "index_topk": "an indexer chooses the tokens that each token attends to",
 }
@@ -24,25 +25,27 @@ TakeStates = Callable[[int, Tensor], None]
 def unsupported(architecture: str, reason: str) -> HomogenizationError:
     """The error for an architecture whose blocks, attention or positions can't be honoured."""
     return HomogenizationError(
-        f"{architecture}: {reason}; its numbers would be wrong, so the model is refused. Choose a model whose "
-        "architecture is supported, such as Llama, Gemma, Gemma 2, Qwen2, GPT-2, GPT-NeoX or BERT."
+        f"{architecture}: {reason}; its numbers would be wrong, so the model is refused. Choose another, of an "
+        "architecture such as Llama, Gemma, Qwen, GPT-2, GPT-NeoX or BERT."
     )
+
+
+def refuse_several_streams(config: Any, architecture: str) -> None:
+    """Refuse a configuration whose network has not one residual stream, or chooses whom tokens attend to."""
+    for field, reason in _REFUSED.items():
+        if getattr(config, field, None) or getattr(config.get_text_config(), field, None):
+            raise unsupported(architecture, f"{reason} ({field})")
 
 
 def blocks_of(network: PreTrainedModel) -> ModuleList:
     """The blocks of `network`, in order.
 
     Raises:
-        HomogenizationError: the network is an encoder-decoder, or does not have exactly one list of as many blocks as
-            its configuration gives.
+        HomogenizationError: the network has several residual streams, or not exactly one list of as many blocks as its
+            configuration gives.
     """
-    architecture = type(network).__name__
-    config = network.config.get_text_config()
-    if getattr(config, "is_encoder_decoder", False):
-        raise unsupported(architecture, "an encoder-decoder has two residual streams")
-    for field, reason in _REFUSED.items():
-        if getattr(config, field, None):
-            raise unsupported(architecture, f"{reason} ({field})")
+    architecture, config = type(network).__name__, network.config.get_text_config()
+    refuse_several_streams(network.config, architecture)
     n_blocks = getattr(config, "num_hidden_layers", None)
     lists = [module for module in network.modules() if isinstance(module, ModuleList) and len(module) == n_blocks]
     inner = {id(module) for outer in lists for module in outer.modules() if module is not outer}
@@ -73,12 +76,9 @@ def before_module(module: Module, take: Callable[[Tensor], None]) -> RemovableHa
 
 def after_module(module: Module, take: Callable[[Tensor], None]) -> RemovableHandle:
     """The hook that hands the states which leave `module`, (reviews, tokens, width), to `take`."""
-    return module.register_forward_hook(lambda _module, _inputs, output: take(states_in(output)))
-
-
-def states_in(output: Any) -> Tensor:
-    """The states (reviews, tokens, width) in what a module returns."""
-    return output[0] if isinstance(output, tuple) else output
+    return module.register_forward_hook(
+        lambda _module, _inputs, output: take(output[0] if isinstance(output, tuple) else output)
+    )
 
 
 @contextmanager

@@ -1,8 +1,4 @@
-"""Floating-point formats of weights and states: their names, bytes per number, and dtypes of torch.
-
-Parsing the Snakefile imports this module; torch, which takes long to import, is imported only in the function that
-needs it.
-"""
+"""Floating-point formats of weights and states. Every parse of the Snakefile imports this module, and no torch."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -17,4 +13,4 @@ def torch_dtype(name: str) -> "torch.dtype":
     """The dtype of torch with this name, one of `BYTES`."""
     import torch
 
-    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]
+    return getattr(torch, name)

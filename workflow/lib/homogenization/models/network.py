@@ -8,14 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoModel,
+    AutoModelForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
-from homogenization.models.blocks import blocks_of, unsupported
+from homogenization.models.blocks import blocks_of, refuse_several_streams
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
-from homogenization.models.tokenizer import check_tokenizer, load_tokenizer
-from homogenization.models.tokens import opening_token_id
+from homogenization.models.tokens import check_tokenizer, load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 
@@ -126,13 +131,13 @@ def _from_files(entry: Mapping[str, Any], gpus: int) -> tuple[PreTrainedModel, P
     weights = resolve_weights(entry["weights"])
     places = placement(entry["device"], gpus)
     config = load_config(weights.folder)
-    _refuse_two_streams(config)
+    refuse_several_streams(config, config.model_type)
     tokenizer = load_tokenizer(weights.folder, entry["bos"])
     made = {"weights": weights.description, "revision": weights.revision}
     made |= {"dtype": entry["dtype"], "max_tokens": checked_max_tokens(entry, config, tokenizer, weights.folder)}
-    auto_class = AutoModelForCausalLM if is_causal(config) else AutoModel
-    # a pooler follows the last block and no state depends on it
-    options = {"not_needed": ("pooler.",), "attn_implementation": "eager", **places}
+    predicts = is_causal(config) and type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    auto_class = AutoModelForCausalLM if predicts else AutoModel
+    options = {"attn_implementation": "eager", **places}
     network = load_network(auto_class, weights.folder, entry["dtype"], head_optional=True, **options)
     return network, tokenizer, made
 
@@ -140,20 +145,10 @@ def _from_files(entry: Mapping[str, Any], gpus: int) -> tuple[PreTrainedModel, P
 def _in_memory(entry: Mapping[str, Any], gpus: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]:
     """The same of a network that is loaded, with the head that it has."""
     network, tokenizer = entry["weights"], entry.get("tokenizer")
-    _refuse_two_streams(network.config)
+    refuse_several_streams(network.config, type(network).__name__)
     if tokenizer is None:
         raise HomogenizationError("tokenizer: missing; a model in memory needs it beside `weights`")
-    check_tokenizer(tokenizer, network.config, "memory")
-    if entry["bos"] == "always" and opening_token_id(tokenizer) is None:
-        raise HomogenizationError(
-            "bos: 'always', and the tokenizer names no BOS token. Set tokenizer.bos_token, or use default or never."
-        )
-    made = {"weights": "in memory", "revision": None}
-    made |= {"dtype": str(network.dtype).removeprefix("torch.")}
+    check_tokenizer(tokenizer, network.config, "memory", entry["bos"])
+    made = {"weights": "in memory", "revision": None, "dtype": str(network.dtype).removeprefix("torch.")}
     made |= {"max_tokens": checked_max_tokens(entry, network.config, tokenizer, Path("memory"))}
     return network, tokenizer, made
-
-
-def _refuse_two_streams(config: PreTrainedConfig) -> None:
-    if getattr(config, "is_encoder_decoder", False):
-        raise unsupported(config.model_type, "an encoder-decoder has two residual streams")

@@ -1,19 +1,125 @@
-"""Tokens of texts: the configured opening token, and each token's place in its text."""
+"""A model's tokenizer, and the tokens of texts with their places in them.
 
+Jobs that read stored tokens import this module too, so transformers is imported where a tokenizer is loaded.
+"""
+
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homogenization.models.weights import told
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.job import announce
 
-if TYPE_CHECKING:  # a measure of a store has no tokenizer
-    from transformers import PreTrainedTokenizerBase
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
+# what the files beside tokenizer.json say of a tokenizer, besides the names of special tokens
+_SETTINGS = ("model_max_length", "chat_template", "clean_up_tokenization_spaces", "name_or_path")
 _MOST_UNKNOWN = 0.1  # share of unknown tokens without a warning
+
+
+def load_tokenizer(folder: Path, bos: str = "default") -> "PreTrainedTokenizerBase":
+    """The fast tokenizer in `folder`.
+
+    With `bos: always`, one without an opening token takes the one that config.json names, as for Qwen2.5.
+
+    Raises:
+        HomogenizationError: no tokenizer can be loaded, or only a slow one; it may lower-case texts of a cased
+            vocabulary; a token has no row in the embedding; or `bos` is `always` and no file names a BOS token.
+    """
+    from transformers import AutoTokenizer
+
+    from homogenization.models.loading import load_config
+
+    config = load_config(folder)
+    with told(f"{folder}: no tokenizer can be loaded; fetch its files, such as tokenizer.json, again"):
+        if (folder / "tokenizer.json").is_file():
+            tokenizer = _of_file(folder)
+        else:
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+            _check_case(tokenizer, folder)
+    if bos == "always" and opening_token_id(tokenizer) is None:
+        # of the file itself: transformers has defaults that the model may not know
+        number = json.loads((folder / "config.json").read_text("utf-8")).get("bos_token_id")
+        known = isinstance(number, int) and 0 <= number < len(tokenizer)
+        tokenizer.bos_token = tokenizer.convert_ids_to_tokens(number) if known else None
+    check_tokenizer(tokenizer, config, folder, bos)
+    return tokenizer
+
+
+def _of_file(folder: Path) -> "PreTrainedTokenizerBase":
+    """The tokenizer in tokenizer.json, with the names of special tokens and the settings that stand beside it.
+
+    This file alone says how a text becomes tokens: transformers makes many classes anew from vocabulary and merges,
+    with a normaliser and a pre-tokenizer that the model need not have learnt with.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    beside = PreTrainedTokenizerFast.from_pretrained(folder)
+    for name in tokenizer.SPECIAL_TOKENS_ATTRIBUTES:
+        token = getattr(beside, name)
+        # a token that the file does not have would be added behind the last row of the embedding
+        known = token is not None and tokenizer.backend_tokenizer.token_to_id(token) is not None
+        setattr(tokenizer, name, token if known else None)
+    for name in _SETTINGS:
+        setattr(tokenizer, name, getattr(beside, name))
+    return tokenizer
+
+
+def _check_case(tokenizer: "PreTrainedTokenizerBase", folder: Path) -> None:
+    """Refuse a class that lower-cases all texts by default, as BERT's does, with a vocabulary that has capitals."""
+    settings = folder / "tokenizer_config.json"
+    normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer.is_fast else None
+    if normalizer is None or (settings.is_file() and "do_lower_case" in json.loads(settings.read_text("utf-8"))):
+        return
+    words = tokenizer.get_vocab().keys() - {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
+    lost = sorted(word for word in words if normalizer.normalize_str(word) == word.lower() != word)
+    if lost:
+        raise HomogenizationError(
+            f"{folder}: the vocabulary has {len(lost)} words with capitals ({', '.join(map(repr, lost[:3]))}), and the "
+            f"tokenizer {type(tokenizer).__name__} lower-cases all texts. Write whether the model has learnt so into "
+            f'{settings}: {{"do_lower_case": false}}, or true.'
+        )
+
+
+def check_tokenizer(
+    tokenizer: "PreTrainedTokenizerBase", config: "PreTrainedConfig", folder: Path | str, bos: str = "default"
+) -> None:
+    """Refuse a tokenizer that does not fit a network with this `config`, or can't do what `bos` asks for.
+
+    Special tokens beyond the embedding do no harm as long as no text has them (Gemma 3's token for images, a padding
+    token).
+
+    Raises:
+        HomogenizationError: it is slow, has tokens of texts without a row in the embedding, or lacks a BOS token;
+            `folder` says where from.
+    """
+    if not tokenizer.is_fast:
+        raise HomogenizationError(
+            f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
+        )
+    if bos == "always" and opening_token_id(tokenizer) is None:
+        raise HomogenizationError(
+            f"bos: 'always', but neither the tokenizer in {folder} nor its config.json (bos_token_id) names a token of "
+            "the vocabulary. Use default or never."
+        )
+    n_rows = getattr(config.get_text_config(), "vocab_size", None)
+    beyond = {number for number in tokenizer.get_vocab().values() if isinstance(n_rows, int) and number >= n_rows}
+    special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    harmless = special - set(tokenizer("")["input_ids"])
+    if beyond := sorted(beyond - harmless):
+        shown = ", ".join(f"{tokenizer.convert_ids_to_tokens(number)!r} ({number})" for number in beyond[:3])
+        raise HomogenizationError(
+            f"{folder}: the tokenizer has {len(tokenizer)} tokens, and the embedding {n_rows} rows (vocab_size), so "
+            f"the model has no vector for {shown}. Take the tokenizer that the model has learnt with."
+        )
 
 
 @dataclass(frozen=True)
@@ -36,24 +142,18 @@ class Tokens:
         """Number of tokens of each review, int64 (reviews,)."""
         return np.diff(self.review_offsets)
 
-    def offsets_of(self, index: int) -> np.ndarray:
-        """Characters of the tokens of one review, int32 (its tokens, 2)."""
-        return self.token_offsets[self.review_offsets[index] : self.review_offsets[index + 1]]
-
     @property
     def by_review(self) -> list[np.ndarray]:
         """Token ids of each review, int64 (its tokens,)."""
         return [self.token_ids[start:stop] for start, stop in pairwise(self.review_offsets)]
 
+    def offsets_of(self, review: int) -> np.ndarray:
+        """Characters of the tokens of one review, int32 (its tokens, 2)."""
+        return self.token_offsets[self.span(range(review, review + 1))]
+
     def span(self, reviews: range) -> slice:
         """Where the tokens of neighbouring reviews stand."""
         return slice(*self.review_offsets[[reviews.start, reviews.stop]].tolist())
-
-    @property
-    def positions(self) -> np.ndarray:
-        """Position of each token in its review, from 0, int32 (tokens,)."""
-        starts = np.repeat(self.review_offsets[:-1], self.lengths)
-        return (np.arange(len(self.token_ids)) - starts).astype(np.int32)
 
 
 def opening_token_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
@@ -77,51 +177,25 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], te
     Raises:
         HomogenizationError: a text has no token.
     """
-    if not texts:
-        no_tokens = np.empty(0, dtype=np.int64)
-        return Tokens(no_tokens, np.empty((0, 2), dtype=np.int32), np.zeros(1, dtype=np.int64))
-    encoded = tokenizer(
-        list(texts),
-        add_special_tokens=True,
-        padding=False,
-        truncation=False,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        return_offsets_mapping=True,
-        verbose=False,
-    )
     opening = opening_token_id(tokenizer)
-    token_ids, token_offsets = [], []
-    for review_id, ids, offsets in zip(review_ids, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-        ids, offsets = _with_bos_policy(ids, offsets, bos, opening)
+    token_ids, token_offsets = [np.empty(0, np.int64)], [np.empty((0, 2), np.int32)]
+    for review_id, text in zip(review_ids, texts, strict=True):
+        read = tokenizer(text, return_offsets_mapping=True, verbose=False)
+        ids, offsets = read["input_ids"], read["offset_mapping"]
+        opened = ids[:1] == [opening]
+        if bos == "always" and not opened:
+            ids, offsets = [opening, *ids], [(0, 0), *offsets]
+        if bos == "never" and opened:
+            ids, offsets = ids[1:], offsets[1:]
         if not ids:
             raise HomogenizationError(f"review {review_id}: its text gives no token. Remove it from the corpus.")
-        token_ids.append(ids)
-        token_offsets.append(offsets)
-    _tell_unknown(np.concatenate(token_ids), tokenizer)
-    return Tokens(
-        np.concatenate(token_ids).astype(np.int64),
-        np.concatenate(token_offsets).astype(np.int32),
-        np.cumsum([0, *map(len, token_ids)]).astype(np.int64),
-    )
-
-
-def _tell_unknown(token_ids: np.ndarray, tokenizer: "PreTrainedTokenizerBase") -> None:
-    """Warn of texts whose script the vocabulary does not have: their tokens are equal, whatever they say."""
-    share = np.mean(token_ids == tokenizer.unk_token_id) if tokenizer.unk_token_id is not None else 0.0
-    if share > _MOST_UNKNOWN:
+        token_ids.append(np.asarray(ids, np.int64))
+        token_offsets.append(np.asarray(offsets, np.int32))
+    tokens = Tokens(np.concatenate(token_ids), np.concatenate(token_offsets), np.cumsum([*map(len, token_ids)]))
+    unknown = np.mean(tokens.token_ids == tokenizer.unk_token_id) if texts else 0.0
+    if unknown > _MOST_UNKNOWN:
         announce(
-            f"{share:.0%} of the texts' tokens are unknown to the tokenizer ({tokenizer.unk_token}): the model can't "
+            f"{unknown:.0%} of the texts' tokens are unknown to the tokenizer ({tokenizer.unk_token}): the model can't "
             "read them. Take a model of the texts' language and script."
         )
-
-
-def _with_bos_policy(
-    ids: list[int], offsets: list[tuple[int, int]], bos: str, bos_token_id: int | None
-) -> tuple[list[int], list[tuple[int, int]]]:
-    opened = bool(ids) and ids[0] == bos_token_id
-    if bos == "always" and not opened:
-        return [bos_token_id, *ids], [(0, 0), *offsets]
-    if bos == "never" and opened:
-        return ids[1:], offsets[1:]
-    return ids, offsets
+    return tokens

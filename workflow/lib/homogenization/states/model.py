@@ -13,18 +13,13 @@ from homogenization.models.blocks import unsupported
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
-from homogenization.models.tokenizer import check_tokenizer, load_tokenizer
-from homogenization.models.tokens import opening_token_id
+from homogenization.models.tokens import check_tokenizer, load_tokenizer, opening_token_id
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import Transformer, transformer_of
 
 logger = logging.getLogger(__name__)
 
-_WITHOUT_HEAD = (
-    "Damage is measured with the language-model head. Take files that hold it; of random weights, only those with "
-    "'tie_word_embeddings: true' have one. Or leave the model out of 'interventions.models' and 'consequences.models'."
-)
 _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "zarr")
 
 
@@ -134,9 +129,7 @@ def _refuse_two_streams(config: PreTrainedConfig) -> None:
 def _load_network(auto_class: Any, folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:
     """The network of `auto_class` in `dtype`; `places` are the arguments that `placement` gives."""
     # a pooler follows the last block and no state depends on it
-    options = {"not_needed": ("pooler.",), "attn_implementation": "eager", **places}
-    if auto_class is AutoModelForCausalLM:
-        options["remedy"] = _WITHOUT_HEAD
+    options = {"attn_implementation": "eager", **places}
     network = load_network(auto_class, folder, dtype, **options)
     outside = {"cpu", "disk"}.intersection(map(str, getattr(network, "hf_device_map", {}).values()))
     if places and outside:

@@ -12,8 +12,8 @@ from peft import LoraConfig, get_peft_model
 from transformers import TrainingArguments, set_seed
 
 from homogenization.corpus.hashing import seeded_hash
+from homogenization.models.built import save_model
 from homogenization.models.network import LanguageModel
-from homogenization.models.saving import save_model
 from homogenization.models.tokens import tokenize
 from homogenization.models.untrained import position_embeddings
 from homogenization.names.training import LOSSES_SCHEMA

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from homogenization.corpus.sentences import words
 from homogenization.models.devices import placement
 from homogenization.models.loading import context_of, load_config, load_network
-from homogenization.models.tokenizer import load_tokenizer
+from homogenization.models.tokens import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.schemas import FLUENCY_SCHEMA
@@ -85,7 +85,7 @@ def load_reader(entry: Mapping[str, Any], gpus: int = 1) -> Reader:
             f"fluency: {weights.description} ({config.model_type}) sees the tokens that it is to predict. Name a "
             "causal language model, such as GPT-2 or SmolLM2."
         )
-    return Reader(network, tokenizer, context_of(config, tokenizer, folder))
+    return Reader(network, tokenizer, context_of(config, tokenizer))
 
 
 def loss_per_word(reader: Reader, reviews: pl.DataFrame) -> pl.DataFrame:

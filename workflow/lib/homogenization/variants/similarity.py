@@ -69,8 +69,8 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
     from transformers.utils import logging as transformers_logging
 
     from homogenization.models.devices import choose_device
-    from homogenization.models.loading import known_context, load_config, load_network
-    from homogenization.models.tokenizer import load_tokenizer
+    from homogenization.models.loading import context_of, load_config, load_network
+    from homogenization.models.tokens import load_tokenizer
 
     resolved = resolve_weights(encoder)
     folder = resolved.folder
@@ -91,12 +91,12 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
             setattr(config, name, value[:layer])
     verbosity = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()  # the dropped blocks would be reported as unexpected weights
-    model = load_network(AutoModel, folder, "float32", not_needed=("pooler.",), config=config)
+    model = load_network(AutoModel, folder, "float32", config=config)
     transformers_logging.set_verbosity(verbosity)
     if config.is_encoder_decoder:
         model = model.encoder
     tokenizer = load_tokenizer(folder)
-    tokenizer.model_max_length = min(LONGEST_INPUT, known_context(config, tokenizer) or LONGEST_INPUT)
+    tokenizer.model_max_length = min(LONGEST_INPUT, context_of(config, tokenizer))
     chosen = choose_device(device).type
     loaded = Encoder(model.eval().to(chosen), tokenizer, chosen)
     try:

@@ -24,9 +24,8 @@ from transformers import (
 
 from homogenization.models.devices import placement
 from homogenization.models.loading import context_of, load_config, load_network
-from homogenization.models.source import ResolvedWeights
-from homogenization.models.tokenizer import load_tokenizer
-from homogenization.models.weights import HUB_FILES, resolve_weights
+from homogenization.models.tokens import load_tokenizer
+from homogenization.models.weights import MODEL_FILES, ResolvedWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.requests import Completion, Failure, Request, generation, request_seed
 
@@ -67,7 +66,7 @@ class LocalWriter:
         if hub is not None and revision is not None:
             return {"hub": hub, "revision": revision, "dtype": self._entry["dtype"]}
         # the chat template, for example, changes the prompt
-        files = {path for pattern in HUB_FILES for path in self._resolved.folder.glob(pattern) if path.is_file()}
+        files = {path for pattern in MODEL_FILES for path in self._resolved.folder.glob(pattern) if path.is_file()}
         digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(files)}
         return {"files": digests, "dtype": self._entry["dtype"]}
 
@@ -214,4 +213,4 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
     if not end_tokens:
         raise HomogenizationError(f"writers: neither model nor tokenizer of {weights.description} has an end token.")
     network.generation_config = GenerationConfig(eos_token_id=end_tokens, pad_token_id=end_tokens[0], do_sample=False)
-    return _ChatModel(network, tokenizer, context_of(load_config(folder), tokenizer, folder), end_tokens)
+    return _ChatModel(network, tokenizer, context_of(load_config(folder), tokenizer), end_tokens)
