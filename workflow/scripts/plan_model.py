@@ -2,12 +2,13 @@
 
 from homogenization.run.job import job
 from homogenization.models.built import with_built_weights
-from homogenization.models.weights import resolve_configuration
+from homogenization.models.weights import resolve_weights
 from homogenization.plan.costs import plan_row
 from homogenization.run.files import write_json
 
 with job(snakemake):
     files, params = snakemake.input, snakemake.params
     entry = with_built_weights(params.model, files.get("weights", []))
-    row = plan_row(resolve_configuration(entry["weights"]), entry, params.states, params.jobs, list(files.texts))
+    folder = resolve_weights(entry["weights"], configuration=True).folder
+    row = plan_row(folder, entry, params.states, params.jobs, list(files.texts))
     write_json(row, snakemake.output.row)

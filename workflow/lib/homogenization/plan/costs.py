@@ -10,7 +10,7 @@ import polars as pl
 from homogenization.models.blocks import blocks_of
 from homogenization.models.dtypes import BYTES
 from homogenization.models.loading import checked_max_tokens, load_config, skeleton
-from homogenization.models.tokenizer import load_tokenizer
+from homogenization.models.tokens import load_tokenizer
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table
 from homogenization.states.long_texts import Texts, tokens_read
