@@ -19,6 +19,10 @@ from homogenization.config.weights import WheelWeights
 from homogenization.run.code_hash import LIBRARY
 
 SCRIPTS = ROOT / "workflow/scripts"
+ENVIRONMENTS = [ROOT / f"envs/{name}.yaml" for name in ("torch", "texts", "analysis")]
+IMPORTS = (ast.Import, ast.ImportFrom)
+PIP_NAMES = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}
+BROUGHT = {"yaml", "jinja2", "markupsafe"}  # by transformers and by altair
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
 WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1"}
 # every metric, key phrases and a variant by language models, a control, fluency, an audit
@@ -126,6 +130,32 @@ def modules_of(rule: Rule) -> set[str]:
             found.add(module)
             waiting.append(_file_of(module))
     return found | set(named_modules(rule))
+
+
+def environment_of(rule: Rule) -> Path:
+    """The file of the conda environment of a rule."""
+    return (Path(str(rule.snakefile)).parent / rule.conda_env).resolve()
+
+
+def pins_of(environment: Path) -> list[str]:
+    """The pip packages of a conda environment, such as "numpy==2.0"."""
+    return yaml.safe_load(environment.read_text("utf-8"))["dependencies"][-1]["pip"]
+
+
+def libraries_of(rule: Rule) -> set[str]:
+    """The pip packages that the script of a rule, and the modules that it loads, import where they are loaded."""
+    libraries, found, waiting = set(), set(), [script_of(rule), *map(_file_of, named_modules(rule))]
+    while waiting:
+        loaded = [node for node in ast.parse(waiting.pop().read_text("utf-8")).body if isinstance(node, IMPORTS)]
+        for node in loaded:
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            names += [f"{node.module}.{alias.name}" for alias in node.names if isinstance(node, ast.ImportFrom)]
+            own = {name.removeprefix("homogenization.") for name in names if name.startswith("homogenization.")}
+            modules = {name for name in own - found if _file_of(name).is_file()}
+            waiting += map(_file_of, modules)
+            found |= modules
+            libraries |= {name.partition(".")[0] for name in names[:1]} - {"homogenization", *sys.stdlib_module_names}
+    return {PIP_NAMES.get(name, name) for name in libraries - BROUGHT}
 
 
 @cache

@@ -10,7 +10,18 @@ import pytest
 
 from conftest import ROOT
 from homogenization.config.weights import WheelWeights
-from loaded_rules import JOB, SCRIPTS, loaded_rules, modules_of, parts_of, script_of, value_of
+from loaded_rules import (
+    JOB,
+    SCRIPTS,
+    environment_of,
+    libraries_of,
+    loaded_rules,
+    modules_of,
+    parts_of,
+    pins_of,
+    script_of,
+    value_of,
+)
 
 RULES = loaded_rules()
 RULE_FILES = sorted((ROOT / "workflow/rules").glob("*.smk"))
@@ -44,9 +55,14 @@ def test_no_name_is_given_in_two_rule_files():
 def test_a_rule_has_a_log_an_environment_and_a_gpu_where_it_computes_on_one(rule):
     assert rule.docstring
     assert len(rule.log) == 1
-    assert rule.conda_env == "../../envs/homogenization.yaml"
     assert script_of(rule).is_file()
     assert ("gpu" in rule.resources) == (rule.name in ON_A_GPU)
+    assert "gpu" not in rule.resources or {"mem_mb", "runtime"} <= rule.resources.keys()
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=str)
+def test_the_environment_of_a_rule_has_what_its_script_imports(rule):
+    assert libraries_of(rule) <= {pin.partition("==")[0] for pin in pins_of(environment_of(rule))}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=str)

@@ -83,7 +83,7 @@ def per_attempt(amount):
 def memory(entry_of, **sizes):
     """The memory of a job that runs a model, by the files of its weights; as much again with each attempt (--retries)."""
     return lambda wildcards, input, attempt: attempt * ask.memory(
-        entry_of(wildcards), input.get("weights", []), **sizes
+        entry_of(wildcards), input.get("weights", input.get("encoder", [])), **sizes
     )
 
 

@@ -1,25 +1,21 @@
 # Raw reviews -> cleaned, deduplicated reviews -> a nested, balanced sample in shards.
 
-SOURCE = STUDY.corpus.params("subset", "revision", "split", "text_column", "label_column") | {
-    "hub": None if STUDY.corpus.is_local else STUDY.corpus.source
-}
-
 
 rule download_corpus:
     """Reads the reviews of the source as they are."""
     input:
-        source=[local(STUDY.corpus.source)] if STUDY.corpus.is_local else [],
+        file=[local(STUDY.corpus.source)] if STUDY.corpus.is_local else [],
     output:
         raw="<results>/corpus/raw.parquet",
     log:
         "<logs>/corpus/download_corpus.log",
     cache: "omit-software"
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/texts.yaml"
     params:
-        # Snakemake takes braces in a text for wildcards
-        **{name: lambda wildcards, value=value: value for name, value in SOURCE.items()},
         code=code("download_corpus", "corpus"),
+        source=STUDY.corpus.params("subset", "revision", "split", "text_column", "label_column")
+        | {"source": None if STUDY.corpus.is_local else STUDY.corpus.source},
     script:
         "../scripts/download_corpus.py"
 
@@ -37,7 +33,7 @@ rule clean_corpus:
     log:
         "<logs>/corpus/clean_corpus.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/texts.yaml"
     params:
         code=code("clean_corpus", "corpus"),
     script:
@@ -53,7 +49,7 @@ rule sample_corpus:
     log:
         "<logs>/corpus/sample_corpus/{shard}.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/texts.yaml"
     params:
         **STUDY.corpus.params("min_words", "max_words"),
         code=code("sample_corpus", "corpus"),

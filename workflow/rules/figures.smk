@@ -12,7 +12,7 @@ rule plot_curves:
     log:
         "<logs>/figures/plot_curves.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/analysis.yaml"
     params:
         **shown("metric", "mauve", "first_token"),
         code=code("plot", *DRAWN_BY),
@@ -33,7 +33,7 @@ if drawn("contrast", "extrema"):
         log:
             "<logs>/figures/plot_contrasts.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         params:
             **shown("contrast", "extrema"),
             code=code("plot", *DRAWN_BY),
@@ -52,7 +52,7 @@ if STUDY.states.record_attention:
         log:
             "<logs>/figures/plot_attention.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         params:
             **shown("attention_profile", "attention_heatmap"),
             code=code("plot", *DRAWN_BY),
@@ -73,7 +73,7 @@ if STUDY.rewritten:
         log:
             "<logs>/figures/plot_texts.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         params:
             **shown("similarity", "placement", "balance"),
             code=code("plot", *DRAWN_BY),
@@ -92,7 +92,7 @@ if STUDY.component_jobs:
         log:
             "<logs>/figures/plot_components.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         params:
             **shown("components"),
             code=code("plot", *DRAWN_BY),
@@ -116,7 +116,7 @@ if drawn("dose_response", "conditions", "harm", "probes", "training"):
         log:
             "<logs>/figures/plot_effects.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         params:
             **shown("dose_response", "conditions", "harm", "probes", "training"),
             code=code("plot", *DRAWN_BY),

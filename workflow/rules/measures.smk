@@ -24,6 +24,7 @@ for measure in made_measures(STUDY):
             "../../envs/homogenization.yaml"
         resources:
             **({"runtime": per_attempt(measure.minutes)} if measure.minutes else {}),
+            states=0 if STUDY.states.keep else 1,
         params:
             **measure.params(STUDY),
             **({} if STUDY.states.keep else {"made_with": params_of(EXTRACTED_WITH)}),

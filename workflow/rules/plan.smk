@@ -11,7 +11,7 @@ rule plan_model:
     log:
         "<logs>/plan/{model}.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/torch.yaml"
     params:
         code=code("plan_model", *READ_BY, "plan"),
         # a trained model has the tokenizer and the network of its start
@@ -33,7 +33,7 @@ rule plan_extraction:
     log:
         "<logs>/plan/plan_extraction.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/torch.yaml"
     params:
         code=code("plan_extraction", *READ_BY, "plan"),
     script:

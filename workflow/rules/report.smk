@@ -22,7 +22,7 @@ rule make_report:
     log:
         "<logs>/make_report.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/analysis.yaml"
     params:
         code=code("make_report", "reading"),
         # with what captions read, and paths as they are, not as the configuration spells them
@@ -56,7 +56,7 @@ rule make_first_page:
     log:
         "<logs>/make_first_page.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/analysis.yaml"
     params:
         shown=first_page_parameters(STUDY),
         code=code("make_page", *DRAWN_BY, "report"),
@@ -80,7 +80,7 @@ rule make_curves:
     log:
         "<logs>/make_curves.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/analysis.yaml"
     params:
         shown=curves_page_parameters(STUDY),
         code=code("make_page", *DRAWN_BY, "report"),
@@ -107,7 +107,7 @@ if STUDY.examples:
         log:
             "<logs>/examples/{model}.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/torch.yaml"
         threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
         resources:
             mem_mb=memory(model_of),
@@ -142,7 +142,7 @@ if STUDY.examples:
         log:
             "<logs>/texts/{model}.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         params:
             shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
             code=code("make_page", *DRAWN_BY, "report"),

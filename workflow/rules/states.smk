@@ -43,6 +43,8 @@ rule extract_states:
     threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
     resources:
         **EXTRACTION,
+        # temporary stores on the disk, each held by the job that writes it and by those that read it
+        states=0 if STUDY.states.keep else 1,
     params:
         **EXTRACTED_WITH,
     script:

@@ -40,13 +40,15 @@ rule collect_texts:
     log:
         "<logs>/tables/collect_texts.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/analysis.yaml"
     params:
         code=code("tabulate", *TABULATED_BY),
         tables={
             "tables.similarity": {
                 "variants": sorted(STUDY.rewritten),
-                "positions": {name: getattr(STUDY.variants[name], "position", None) for name in sorted(STUDY.rewritten)},
+                "positions": {
+                    name: getattr(STUDY.variants[name], "position", None) for name in sorted(STUDY.rewritten)
+                },
                 "always_accepted": STUDY.reordered,
                 "threshold": STUDY.similarity.threshold,
                 "max_excess": STUDY.fluency.max_excess if STUDY.fluency else None,
@@ -90,7 +92,7 @@ rule collect:
     log:
         "<logs>/tables/collect.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/analysis.yaml"
     resources:
         mem_mb=per_attempt(2000 + BY_READINGS),
     params:
@@ -130,7 +132,7 @@ rule estimate:
     log:
         "<logs>/tables/estimate.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/analysis.yaml"
     resources:
         mem_mb=per_attempt(4000 + BY_READINGS),
         runtime=per_attempt(240),
@@ -206,7 +208,7 @@ if INTERVENES or READS:
         log:
             "<logs>/tables/estimate_effects.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         resources:
             # the runs of one model and variant are in memory at a time
             mem_mb=per_attempt(8000 + STUDY.n_runs // 4),
@@ -251,7 +253,7 @@ if STUDY.judged_claims:
         log:
             "<logs>/tables/judge_claims.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         resources:
             mem_mb=per_attempt(4000 + BY_READINGS),
             runtime=per_attempt(120),
@@ -282,7 +284,7 @@ rule sensitivity:
     log:
         "<logs>/sensitivity.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/analysis.yaml"
     params:
         code=code("tabulate", *TABULATED_BY, "statistics"),
         tables={"statistics.sensitivity": {"n_tokens": 128, "width": 256, "seeds": 8, "seed": STUDY.seed}},

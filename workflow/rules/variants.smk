@@ -23,7 +23,7 @@ rule parse_reviews:
     log:
         "<logs>/parses/{shard}.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/texts.yaml"
     params:
         code=code("parse_reviews", "corpus", "variants"),
         package=STUDY.parser.package,
@@ -32,30 +32,32 @@ rule parse_reviews:
 
 
 if STUDY.keyphrases.scorer == "llm":
+    # the language model that finds key phrases
+    FINDER = STUDY.writers[STUDY.keyphrases.writer]
 
     rule extract_keyphrases_with_llm:
         """Lets a language model find the key phrases of a shard's reviews."""
         input:
             shard="<results>/corpus/{shard}.parquet",
-            weights=lambda wildcards: as_they_lie(writer_of(wildcards).files(STUDY.results)),
+            weights=as_they_lie(FINDER.files(STUDY.results)),
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
             "<logs>/keyphrases/{shard}.log",
         cache: "omit-software"
         conda:
-            "../../envs/homogenization.yaml"
-        threads: lambda wildcards: writer_of(wildcards).threads
+            "../../envs/torch.yaml"
+        threads: FINDER.threads
         resources:
             **WRITING,
-            gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
+            gpu=ask.gpus(FINDER),
         params:
-            # the key of the between-workflow cache holds parameters, not wildcards
             code=code("extract_keyphrases_with_llm", "corpus", "models", "variants", "writers"),
+            # the key of the between-workflow cache holds parameters, not wildcards
             shard=lambda wildcards: wildcards.shard,
-            module=lambda wildcards: writer_of(wildcards).module,
-            writer=lambda wildcards: writer_of(wildcards).params(),
-            prompt=lambda wildcards: load_prompt(STUDY.keyphrases.prompt),
+            module=FINDER.module,
+            writer=FINDER.params(),
+            prompt=load_prompt(STUDY.keyphrases.prompt),
             max_phrases=STUDY.keyphrases.max_phrases,
             ngram_range=list(STUDY.keyphrases.ngram_range),
             candidates=STUDY.rewriting.candidates,
@@ -74,7 +76,7 @@ else:
         log:
             "<logs>/keyphrases/count_document_frequencies.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/texts.yaml"
         params:
             code=code("count_document_frequencies", "corpus", "variants"),
             min_document_frequency=STUDY.keyphrases.min_document_frequency,
@@ -92,7 +94,7 @@ else:
         log:
             "<logs>/keyphrases/{shard}.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/texts.yaml"
         params:
             code=code("extract_keyphrases", "corpus", "variants"),
             max_phrases=STUDY.keyphrases.max_phrases,
@@ -114,7 +116,7 @@ rule rewrite_reviews:
     wildcard_constraints:
         variant=any_of([name for name in STUDY.variants if name not in STUDY.written]),
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/texts.yaml"
     params:
         code=code("rewrite_reviews", "corpus", "variants"),
         chosen=lambda wildcards: STUDY.variants[wildcards.variant].params(),
@@ -146,7 +148,7 @@ if STUDY.written:
             variant=any_of(STUDY.written),
         cache: "omit-software"
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/torch.yaml"
         threads: lambda wildcards: writer_of(wildcards).threads
         resources:
             **WRITING,
@@ -179,8 +181,10 @@ rule score_similarity:
     log:
         "<logs>/similarity/{shard}.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/torch.yaml"
     resources:
+        mem_mb=memory(lambda wildcards: STUDY.similarity),
+        runtime=per_attempt(120),
         gpu=ask.gpus(STUDY.similarity),
     params:
         code=code("score_similarity", "corpus", "models", "variants"),
@@ -218,7 +222,7 @@ if STUDY.fluency:
         log:
             "<logs>/fluency/{shard}.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/torch.yaml"
         resources:
             mem_mb=memory(lambda wildcards: STUDY.fluency),
             runtime=per_attempt(240),
@@ -255,7 +259,7 @@ rule write_audit_sheet:
     log:
         "<logs>/audit/write_audit_sheet.log",
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/texts.yaml"
     params:
         code=code("write_audit_sheet", "corpus", "variants"),
         n_passages=STUDY.audit.passages,

@@ -1,10 +1,10 @@
 """Read the corpus from the hub or from a local file, as it is."""
 
-from homogenization.run.job import arguments, job
+from homogenization.run.job import job
 from homogenization.corpus.reading import read_reviews
 from homogenization.run.parquet import write_table
 
 with job(snakemake):
-    asked = arguments(snakemake)
-    asked["source"] = asked.pop("hub") or snakemake.input[0]
+    asked = snakemake.params.source
+    asked = asked | {"source": asked["source"] or snakemake.input.file}
     write_table(read_reviews(**asked), snakemake.output.raw, asked)

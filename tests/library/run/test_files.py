@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_json, read_yaml, written_together, written_whole
+from homogenization.run.files import read_json, written_together, written_whole
 from homogenization.run.parquet import read_input, read_table, table_metadata, write_table, write_tables
+from homogenization.run.yaml_files import read_yaml
 
 TABLE = pl.DataFrame({"review_id": ["a", "b"], "value": [1.0, 2.0]})
 

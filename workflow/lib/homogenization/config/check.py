@@ -7,7 +7,7 @@ import sys
 
 from homogenization.config.study import load_study
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_yaml
+from homogenization.run.yaml_files import read_yaml
 
 
 def check(files: list[str]) -> int:

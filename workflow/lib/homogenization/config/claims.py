@@ -15,8 +15,8 @@ from homogenization.claims.terms import RAW, THESIS
 from homogenization.config.mistakes import describe_problems
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_yaml
 from homogenization.run.sections import Name, Section, refused
+from homogenization.run.yaml_files import read_yaml
 
 CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
 

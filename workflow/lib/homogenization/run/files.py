@@ -8,8 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import yaml
-
 from homogenization.run.errors import HomogenizationError
 
 
@@ -62,16 +60,3 @@ def damage(path: str | Path, reason: object) -> HomogenizationError:
     if not Path(path).exists():
         return HomogenizationError(f"{path}: gone. Run the same command again, which makes it anew.")
     return HomogenizationError(f"{path}: damaged or cut short ({reason}). Delete it and run the same command again.")
-
-
-def read_yaml(path: str | Path) -> Any:
-    """What a YAML file of the user holds, or a JSON file.
-
-    Raises:
-        HomogenizationError: it can't be read; the message says in which line.
-    """
-    try:
-        return yaml.load(Path(path).read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
-        raise HomogenizationError(f"{path}: not readable as YAML ({reason})") from error

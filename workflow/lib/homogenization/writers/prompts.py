@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_yaml
 from homogenization.run.sections import Section
+from homogenization.run.yaml_files import read_yaml
 
 PLACEHOLDERS = ("review", "phrases", "max_phrases")
 
