@@ -17,7 +17,7 @@ rule build_random_model:
     wildcard_constraints:
         model=any_of(STUDY.random_sources),
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/torch.yaml"
     params:
         code=code("build_random_model", "models"),
         random=lambda wildcards: STUDY.random_sources[wildcards.model].params()["random"],
@@ -42,7 +42,7 @@ rule convert_gguf:
         gguf=any_of(STUDY.gguf_sources),
     cache: "omit-software"
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/torch.yaml"
     resources:
         # numbers of 4 bits become float32; of a file on the hub or in a wheel, the size is not known
         mem_mb=lambda wildcards, input, attempt: attempt * (4000 + int(10 * (input.size_mb or 1000))),

@@ -17,7 +17,7 @@ rule train_model:
         model=any_of(STUDY.trained_models),
     cache: "omit-software"
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/torch.yaml"
     resources:
         # a parameter, its gradient and two moments
         mem_mb=memory(model_of, times=5),

@@ -6,10 +6,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, fie
 
 from homogenization.config.claims import load_all_claims
 from homogenization.config.models import OfModels, OfVariants
+from homogenization.config.paths import InputPath, readable
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.run.paths import InputPath, readable
 from homogenization.run.sections import Section, names_of, once, one_of, refused, without_nulls
 from homogenization.variants.ratings import readings
 

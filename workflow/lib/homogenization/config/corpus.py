@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from homogenization.config.paths import InputPath, readable
 from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError, nearest
-from homogenization.run.paths import InputPath, readable
 from homogenization.run.sections import Section, refused
 
 _ROWS = 1000  # rows that are looked at

@@ -24,6 +24,7 @@ from homogenization.config.analysis import (
 from homogenization.config.corpus import Corpus
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
+from homogenization.config.paths import ExpandedPath
 from homogenization.config.reading import problems
 from homogenization.config.texts import (
     DEFAULT_VARIANTS,
@@ -42,7 +43,6 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import nearest
-from homogenization.run.paths import ExpandedPath
 from homogenization.run.sections import Name, Section, names_of
 
 # keys by which sections name entries of the study, and the section of these entries

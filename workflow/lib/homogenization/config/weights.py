@@ -12,10 +12,10 @@ from typing import Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
+from homogenization.config.paths import ExpandedPath, one_path, readable
 from homogenization.models.built import built_in
 from homogenization.models.weights import MODEL_FILES, checked_folder
 from homogenization.run.packages import package_folder
-from homogenization.run.paths import ExpandedPath, one_path, readable
 from homogenization.run.sections import Option, refused, without_nulls
 
 GgufFile = Annotated[
