@@ -147,6 +147,11 @@ class Tokens:
         """Token ids of each review, int64 (its tokens,)."""
         return [self.token_ids[start:stop] for start, stop in pairwise(self.review_offsets)]
 
+    @property
+    def positions(self) -> np.ndarray:
+        """Position of each token in its review, from 0, int32 (tokens,)."""
+        return (np.arange(len(self.token_ids)) - np.repeat(self.review_offsets[:-1], self.lengths)).astype(np.int32)
+
     def offsets_of(self, review: int) -> np.ndarray:
         """Characters of the tokens of one review, int32 (its tokens, 2)."""
         return self.token_offsets[self.span(range(review, review + 1))]
