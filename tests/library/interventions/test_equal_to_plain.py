@@ -10,7 +10,7 @@ from homogenization.interventions.conditions import MASKED, POSITIONS, STEERING,
 from homogenization.interventions.doses import norms_attention
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.passes import run, run_in
-from homogenization.interventions.patterns import PATTERNS, drawn_place, scattered_place
+from homogenization.interventions.patterns import PATTERNS, drawn_place
 from homogenization.statistics.doses import no_control
 from plain_interventions import (
     plain_damage,
@@ -46,7 +46,7 @@ def plain_of(condition, review, untouched):
     n_tokens, draw = LENGTHS[review], seeded_hash(0, review)
     if condition.kind == STEERING:
         blocks = blocks_of(condition.blocks, 3)
-        scattered = scattered_place(n_tokens, draw)
+        scattered = drawn_place(1, -(-n_tokens // 4), draw, "scattered")
         return plain_steering(condition.pattern, condition.strength, blocks, draw, scattered), None
     if condition.kind == MASKED:
         drawn = drawn_place(1, n_tokens, draw, condition.pattern)

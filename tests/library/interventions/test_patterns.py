@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.interventions.passes import masked, steering
-from homogenization.interventions.patterns import PATTERNS, scattered_place
+from homogenization.interventions.patterns import PATTERNS
 from homogenization.states.forward import Attention
 
 HEADS = 2
@@ -80,20 +80,20 @@ def test_the_rows_of_each_pattern():
     assert rows["uniform"] == [0.25] * 4
     assert rows["removed"] == [0] * 4
     assert rows["recency"] == pytest.approx(decay / decay.sum())
-    assert rows["scattered"] == np.eye(4)[scattered_place(4, b"r")].tolist()
+    assert rows["scattered"] == [0, 1, 0, 0]
     # the first query sees itself alone; it does not see the second token
     assert steered("second", 1.0)(attention)[0, 0].tolist() == [1, 0, 0, 0]
 
 
-@given(st.integers(2, 500), st.binary(min_size=4, max_size=4))
+@given(st.integers(2, 300), st.binary(min_size=4, max_size=4))
 def test_the_scattered_token_is_in_the_first_quarter_and_not_the_first(n_tokens, draw):
-    place = scattered_place(n_tokens, draw)
+    place = steered("scattered", 1.0, draw)(attention_of(n_tokens))[0, -1].argmax()
     assert 1 <= place < max(2, -(-n_tokens // 4))
 
 
-def test_scattered_tokens_and_orders_differ_between_reviews():
-    assert len({scattered_place(400, bytes([review])) for review in range(20)}) > 10
-    one, other = (steered("permuted", 1.0, draw)(attention_of(100)) for draw in (b"a", b"b"))
+@pytest.mark.parametrize("name", ["scattered", "permuted"])
+def test_draws_differ_between_reviews(name):
+    one, other = (steered(name, 1.0, draw)(attention_of(100)) for draw in (b"a", b"b"))
     assert not torch.equal(one, other)
 
 

@@ -20,7 +20,6 @@ from homogenization.run.parquet import read_table, read_tables
 logger = logging.getLogger(__name__)
 
 SCHEMAS = {"readings": POOLED_READINGS_SCHEMA}
-_STEPS = 2000  # of the solver
 
 
 def folds_of(names: Sequence[str], labels: Sequence[str], folds: int, seed: int) -> np.ndarray:
@@ -68,7 +67,7 @@ def cross_validated(
         training = (folds != fold) & there[ORIGINAL]
         if len(np.unique(labels[training])) < 2:
             continue  # a condition that few reviews fit
-        probe = make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, max_iter=_STEPS))
+        probe = make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, max_iter=2000))
         probe.fit(texts[ORIGINAL][training], labels[training])
         for name, states in texts.items():
             held_out = np.flatnonzero((folds == fold) & there[name])

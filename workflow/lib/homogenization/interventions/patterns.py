@@ -78,7 +78,7 @@ def uniform(attention: Attention, _draw: bytes) -> Tensor:
 @control
 def scattered(attention: Attention, draw: bytes) -> Tensor:
     """All mass on one token of the review, drawn from its first quarter without the first token."""
-    return onto(attention, scattered_place(len(attention.seen), draw))
+    return onto(attention, drawn_place(1, max(2, quarter(len(attention.seen))), draw, "scattered"))
 
 
 @control
@@ -125,11 +125,6 @@ def shares(attention: Attention, scores: Tensor | float) -> Tensor:
 def quarter(n_tokens: int) -> int:
     """The first place after the first quarter of a review, at least 1."""
     return max(1, -(-n_tokens // 4))
-
-
-def scattered_place(n_tokens: int, draw: bytes) -> int:
-    """The token of `scattered`: from 1 to `quarter`, exclusive where there is a choice."""
-    return drawn_place(1, max(2, quarter(n_tokens)), draw, "scattered")
 
 
 def drawn_place(low: int, high: int, draw: bytes, purpose: str) -> int:
