@@ -6,5 +6,5 @@ from homogenization.run.parquet import write_table
 
 with job(snakemake):
     asked = snakemake.params.source
-    asked = asked | {"source": asked["source"] or snakemake.input.file}
+    asked = asked | {"source": asked["source"] or snakemake.input[0]}
     write_table(read_reviews(**asked), snakemake.output.raw, asked)

@@ -4,7 +4,7 @@ from importlib import import_module
 from inspect import signature
 
 from homogenization.run.job import job
-from homogenization.run.parquet import read_input, write_tables
+from homogenization.run.parquet import read_input, write_table
 
 with job(snakemake):
     files = dict(snakemake.input.items())
@@ -13,6 +13,8 @@ with job(snakemake):
         taken, schemas = signature(module.tabulate).parameters, getattr(module, "INPUT_SCHEMAS", {})
         named = [file for file in files if file in taken or "given" in taken]
         inputs = {file: read_input(files[file], schemas.get(file)) for file in named}
-        made = {table: snakemake.output[table] for table in module.SCHEMAS}
-        write_tables(module.tabulate(**chosen, **inputs), list(made.values()), list(module.SCHEMAS.values()), chosen)
-        files |= made
+        tables = module.tabulate(**chosen, **inputs)
+        tables = [tables] if len(module.SCHEMAS) == 1 else tables
+        for (table, schema), content in zip(module.SCHEMAS.items(), tables, strict=True):
+            files[table] = snakemake.output[table]
+            write_table(content, files[table], chosen, schema)

@@ -7,7 +7,7 @@ import pytest
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import read_json, written_together, written_whole
-from homogenization.run.parquet import read_input, read_table, table_metadata, write_table, write_tables
+from homogenization.run.parquet import read_input, read_table, table_metadata, write_table
 from homogenization.run.yaml_files import read_yaml
 
 TABLE = pl.DataFrame({"review_id": ["a", "b"], "value": [1.0, 2.0]})
@@ -23,7 +23,8 @@ def test_round_trip_with_metadata(tmp_path):
 
 def test_inputs_are_tables_paths_or_none(tmp_path):
     paths = [str(tmp_path / name) for name in ("table.parquet", "table.csv")]
-    write_tables([TABLE, TABLE], paths, [TABLE.schema] * 2, {})
+    for path in paths:
+        write_table(TABLE, path, schema=TABLE.schema)
     assert all(read_input(path, TABLE.schema).equals(TABLE) for path in paths)
     assert read_input(paths) == paths
     assert read_input([]) is None
@@ -106,7 +107,7 @@ def test_a_table_cut_short_is_named(tmp_path, kept):
 )
 def test_a_table_of_other_columns_than_its_schema_is_not_written(tmp_path, columns):
     with pytest.raises(ValueError, match=r"counts\.parquet: its columns are .*; its schema says .*count"):
-        write_tables(pl.DataFrame(columns), [tmp_path / "counts.parquet"], [{"name": pl.String, "count": pl.Int64}], {})
+        write_table(pl.DataFrame(columns), tmp_path / "counts.parquet", {}, {"name": pl.String, "count": pl.Int64})
     assert not list(tmp_path.iterdir())
 
 

@@ -16,9 +16,9 @@ from homogenization.names.consequences import OUTCOMES
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import nearest
-from homogenization.run.sections import Name, Section, one_of
+from homogenization.run.sections import Name, Section
 
-MetricName = one_of(METRIC_NAMES)
+MetricName = Literal[tuple(METRIC_NAMES)]
 Layers = Literal[tuple(AT_LAYERS)]
 Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.join(CONTROL_ROLES)}) control)$")]
 
@@ -121,7 +121,7 @@ class Component(Keys):
 class Consequence(OfCondition):
     """What a text or an intervention costs, averaged over layers, minus that of what it is compared with."""
 
-    outcome: one_of(OUTCOMES)
+    outcome: Literal[tuple(OUTCOMES)]
     """`kl`, `cross_entropy`, `probe_log_loss`, or how alike tokens are: `cosine_anisotropy`,
     `normalized_effective_rank`."""
     kind: Literal[KINDS] = UNTOUCHED

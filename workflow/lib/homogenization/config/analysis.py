@@ -10,7 +10,7 @@ from homogenization.config.paths import InputPath, readable
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.run.sections import Section, names_of, once, one_of, refused, without_nulls
+from homogenization.run.sections import Section, names_of, once, refused, without_nulls
 from homogenization.variants.ratings import readings
 
 
@@ -24,6 +24,7 @@ Pair = Annotated[
     Field(min_length=2, max_length=2),
     AfterValidator(refused(lambda pair: pair[0] == pair[1], "{} is no pair of two variants; write [variant, minus]")),
 ]
+_TITLED = [*(name for name, figure in FIGURES.items() if figure.title), *METRIC_NAMES]
 _STRING = {"type": "string"}
 # one file may stand without a list
 ClaimsFiles = Annotated[
@@ -169,7 +170,7 @@ or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`
 `cosine_anisotropy`."""
     views: names_of(VIEWS, 1) = Field(["raw", "raw_without_first"])
     """Views that are drawn: a row for each in the figure of a metric, a file for each of differences."""
-    titles: dict[one_of((*(name for name, figure in FIGURES.items() if figure.title), *METRIC_NAMES)), str] = Field({})
+    titles: dict[Literal[tuple(_TITLED)], str] = Field({})
     """Title of a figure, by figure or metric name."""
     labels: dict[str, str] = Field({})
     """Name of a model or variant in every figure and on every page of the report; tables keep the key."""

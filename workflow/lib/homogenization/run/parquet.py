@@ -1,7 +1,7 @@
 """Tables as Parquet files, whose metadata say in JSON what they were made with; or as CSV, where people read them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,19 @@ _METADATA_KEY = "homogenization"
 _ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError)
 
 
-def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write `table`, whole: as CSV if the path ends in .csv, otherwise as Parquet with `metadata`."""
+def write_table(
+    table: pl.DataFrame,
+    path: str | Path,
+    metadata: Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> None:
+    """Write `table`, whole: as CSV if the path ends in .csv, otherwise as Parquet with `metadata`.
+
+    Raises:
+        ValueError: it has other columns than `schema`, or in another order, or of other types.
+    """
+    if schema is not None and list(table.schema.items()) != list(schema.items()):
+        raise ValueError(f"{path}: its columns are {table.schema}; its schema says {pl.Schema(schema)}")
     with written_whole(path) as partial:
         if partial.suffix == ".csv":
             table.write_csv(partial)
@@ -22,22 +33,11 @@ def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, An
             table.write_parquet(partial, metadata={_METADATA_KEY: json.dumps(metadata or {}, sort_keys=True)})
 
 
-def write_tables(
-    tables: pl.DataFrame | Sequence[pl.DataFrame],
-    paths: Iterable[str | Path],
-    schemas: Iterable[Mapping[str, Any]],
-    metadata: Mapping[str, Any],
-) -> None:
-    """Write one table to each of `paths`.
-
-    Raises:
-        ValueError: a table has other columns than its schema, or in another order, or of other types.
-    """
+def write_tables(tables: Any, paths: Sequence[str | Path], schemas: Sequence[Any], metadata: Mapping[str, Any]) -> None:
+    """Write one table, or a sequence of them, to `paths`."""
     tables = [tables] if isinstance(tables, pl.DataFrame) else tables
     for table, path, schema in zip(tables, paths, schemas, strict=True):
-        if list(table.schema.items()) != list(schema.items()):
-            raise ValueError(f"{path}: its columns are {table.schema}; its schema says {pl.Schema(schema)}")
-        write_table(table, path, metadata)
+        write_table(table, path, metadata, schema)
 
 
 def read_table(path: str | Path, schema: Mapping[str, Any] | None = None) -> pl.DataFrame:

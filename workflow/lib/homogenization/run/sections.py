@@ -1,7 +1,6 @@
 """Strict sections of YAML files, and types of their keys."""
 
 import json
-import re
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -50,27 +49,14 @@ def refused(when: Callable[[Any], Any], message: str) -> Callable[[Any], Any]:
     return check
 
 
-def one_of(names: Iterable[str]) -> Any:
-    """The type of one of `names`."""
-    return Literal[tuple(names)]
-
-
 def names_of(names: Iterable[str], least: int = 0) -> Any:
     """The type of a list of different names, all of them among `names`; at least so many."""
-    return Annotated[list[one_of(names)], Field(min_length=least), AfterValidator(once)]
+    return Annotated[list[Literal[tuple(names)]], Field(min_length=least), AfterValidator(once)]
 
 
 once = refused(lambda values: len(set(map(str, values))) < len(values), "{} names a value twice; name each once")
 # files bear the names of two entries, an ending and what marks an unfinished file
-Name = Annotated[
-    str,
-    AfterValidator(
-        refused(
-            lambda name: not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name),
-            "{!r} is no name: at most 100 letters, digits, '.', '_', '-'",
-        )
-    ),
-]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
 def sections_in(annotation: Any) -> list[type[Section]]:
