@@ -28,12 +28,14 @@ MEASURES = (
 )
 # of the originals alone, as this study has it
 OF_ORIGINALS = ("compute_pooled", "extract_components")
+EFFECTS = ("estimate_interventions", "estimate_consequences")
 # what reads the tables of a rule
 READERS = {
-    "collect_texts": ["collect", "estimate_effects", "plot_texts"],
+    "collect_texts": ["collect", *EFFECTS, "plot_texts"],
     "collect": ["estimate", "plot_curves", "plot_attention", "plot_components", *EXAMPLES],
     "estimate": ["judge_claims", "plot_contrasts", "make_curves"],
-    "estimate_effects": ["judge_claims", "plot_effects"],
+    "estimate_interventions": ["judge_claims", "plot_effects"],
+    "estimate_consequences": ["judge_claims", "plot_effects"],
     "judge_claims": ["make_first_page"],
 }
 
@@ -43,7 +45,7 @@ def below(*rules: str) -> dict[str, int]:
     return dict.fromkeys(rules, 1) | {name: 1 for rule in rules for name in below(*READERS.get(rule, ()))}
 
 
-BELOW_STATES = below("collect", "estimate_effects")
+BELOW_STATES = below("collect", *EFFECTS)
 PAGES = {"make_first_page", "make_curves", "make_text_page", "make_report"}
 
 
@@ -97,8 +99,8 @@ KEYS = [
     ({"examples.tokens": 20}, EXAMPLES),
     ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
     ({"examples.matrix_layers": 2}, EXAMPLES),
-    ({"contrasts.draws": 300}, below("estimate", "estimate_effects")),
-    ({"contrasts.confidence": 0.9}, below("estimate", "estimate_effects")),
+    ({"contrasts.draws": 300}, below("estimate", *EFFECTS)),
+    ({"contrasts.confidence": 0.9}, below("estimate", *EFFECTS)),
     ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect")}),
 ]
 

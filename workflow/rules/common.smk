@@ -123,6 +123,11 @@ def of_variants(folder, variants, suffix=".parquet"):
     return [f"<results>/{folder}/{variant}/{shard}{suffix}" for variant in sorted(variants) for shard in STUDY.shards]
 
 
+def when(condition, **named):
+    """What is `named`, if the study has it; otherwise nothing."""
+    return named if condition else {}
+
+
 def shown_table(table, title, category="Data", caption=None):
     """A CSV file in tables/ that the report shows."""
     caption = f"../report/{caption or table}.rst"

@@ -105,11 +105,11 @@ if drawn("dose_response", "conditions", "harm", "probes", "training"):
     rule plot_effects:
         """Changed attention, what homogenization costs, and training."""
         input:
-            interventions="<results>/tables/interventions.parquet" if INTERVENES else [],
-            intervened_layers="<results>/tables/intervened_layers.parquet" if INTERVENES else [],
-            doses="<results>/tables/doses.csv" if INTERVENES else [],
-            harm="<results>/tables/harm.csv" if READS else [],
-            probes="<results>/tables/probes.parquet" if READS else [],
+            interventions="<results>/tables/interventions.parquet" if STUDY.intervention_jobs else [],
+            intervened_layers="<results>/tables/intervened_layers.parquet" if STUDY.intervention_jobs else [],
+            doses="<results>/tables/doses.csv" if STUDY.intervention_jobs else [],
+            harm="<results>/tables/harm.csv" if STUDY.consequences else [],
+            probes="<results>/tables/probes.parquet" if STUDY.consequences else [],
             training="<results>/tables/training.parquet" if STUDY.trained_models else [],
         output:
             drawn("dose_response", "conditions", "harm", "probes", "training"),

@@ -7,6 +7,10 @@ TABULATED_BY += ("consequences.schemas", "tables")
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
 WITH_MARGIN = {"resampling": RESAMPLING | STUDY.contrasts.params("margin")}
 ENOUGH_REVIEWS = {"n_reviews": STUDY.corpus.n_reviews, **STUDY.contrasts.params("min_reviews")}
+BALANCE = {"pairs": STUDY.balanced, "max_imbalance": STUDY.contrasts.max_imbalance}
+TRAINING = {"models": STUDY.trained_models, "controls": STUDY.penalty_controls}
+EXTREMA = STUDY.contrasts.params("confidence") | {"names": STUDY.contrasted_metrics}
+EXTREMA |= STUDY.extrema.params() if STUDY.finds_extrema else {}
 # MB of a number of each text that each model reads
 BY_READINGS = 6 * STUDY.n_readings // 5
 
@@ -21,19 +25,13 @@ rule collect_texts:
         random_pairs=of_variants("similarity", ["random_pairs"]),
         fluency=of_variants("fluency", STUDY.variants) if STUDY.fluency else [],
         candidates=of_variants("variants", STUDY.written, ".candidates.parquet"),
-        shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+        shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards) if STUDY.written else [],
         audited=of_variants("variants", STUDY.audited_variants) if STUDY.audit.ratings else [],
         ratings=as_they_lie(STUDY.audit.ratings),
     output:
-        **(
-            {
-                "candidates": "<results>/tables/candidates.parquet",
-                "rewriting": shown_table("rewriting", "Rejected rewritings"),
-            }
-            if STUDY.written
-            else {}
-        ),
-        **({"audit": shown_table("audit", "Sound sentences")} if STUDY.audit.ratings else {}),
+        **when(STUDY.written, candidates="<results>/tables/candidates.parquet"),
+        **when(STUDY.written, rewriting=shown_table("rewriting", "Rejected rewritings")),
+        **when(STUDY.audit.ratings, audit=shown_table("audit", "Sound sentences")),
         similarity="<results>/tables/similarity.parquet",
         acceptance=shown_table("acceptance", "Accepted rewritings"),
         placement="<results>/tables/placement.parquet",
@@ -55,9 +53,9 @@ rule collect_texts:
                 "n_reviews": STUDY.corpus.n_reviews,
             },
             "tables.placement": {},
-        }
-        | ({"tables.rewriting": {"variants": STUDY.written}} if STUDY.written else {})
-        | ({"tables.audit": {}} if STUDY.audit.ratings else {}),
+            **when(STUDY.written, **{"tables.rewriting": {"variants": STUDY.written}}),
+            **when(STUDY.audit.ratings, **{"tables.audit": {}}),
+        },
     script:
         "../scripts/tabulate.py"
 
@@ -76,14 +74,11 @@ rule collect:
         components=of_jobs("components", STUDY.component_jobs),
         losses=expand("<results>/training/{model}/losses.parquet", model=STUDY.trained_models),
     output:
-        **({"attention": "<results>/tables/attention.parquet"} if STUDY.states.record_attention else {}),
-        **({"components": "<results>/tables/components.parquet"} if STUDY.component_jobs else {}),
-        **(
-            {"training": "<results>/tables/training.parquet", "penalties": "<results>/tables/penalties.parquet"}
-            if STUDY.trained_models
-            else {}
-        ),
-        **({"balance": shown_table("balance", "Balance of the controls")} if STUDY.balanced else {}),
+        **when(STUDY.balanced, balance=shown_table("balance", "Balance of the controls")),
+        **when(STUDY.states.record_attention, attention="<results>/tables/attention.parquet"),
+        **when(STUDY.component_jobs, components="<results>/tables/components.parquet"),
+        **when(STUDY.trained_models, training="<results>/tables/training.parquet"),
+        **when(STUDY.trained_models, penalties="<results>/tables/penalties.parquet"),
         extraction="<results>/tables/extraction.parquet",
         metrics="<results>/tables/metrics.parquet",
         summary="<results>/tables/summary.parquet",
@@ -97,21 +92,17 @@ rule collect:
         mem_mb=per_attempt(2000 + BY_READINGS),
     params:
         code=code("tabulate", *TABULATED_BY),
-        tables={"tables.extraction": {}}
-        | (
-            {"tables.balance": {"pairs": STUDY.balanced, "max_imbalance": STUDY.contrasts.max_imbalance}}
-            if STUDY.balanced
-            else {}
-        )
-        | {"tables.metrics": {"metrics": sorted(STUDY.tabulated_metrics)}, "tables.summary": {}}
-        | ({"tables.attention": {}} if STUDY.states.record_attention else {})
-        | {"tables.mauve": {}, "tables.pooled": {}}
-        | ({"tables.components": {}} if STUDY.component_jobs else {})
-        | (
-            {"tables.training": {"models": STUDY.trained_models, "controls": STUDY.penalty_controls}}
-            if STUDY.trained_models
-            else {}
-        ),
+        tables={
+            "tables.extraction": {},
+            **when(STUDY.balanced, **{"tables.balance": BALANCE}),
+            "tables.metrics": {"metrics": sorted(STUDY.tabulated_metrics)},
+            "tables.summary": {},
+            **when(STUDY.states.record_attention, **{"tables.attention": {}}),
+            "tables.mauve": {},
+            "tables.pooled": {},
+            **when(STUDY.component_jobs, **{"tables.components": {}}),
+            **when(STUDY.trained_models, **{"tables.training": TRAINING}),
+        },
     script:
         "../scripts/tabulate.py"
 
@@ -124,8 +115,8 @@ rule estimate:
         pooled="<results>/tables/pooled.parquet",
         balance="<results>/tables/balance.csv" if STUDY.balanced else [],
     output:
-        **({"extrema": "<results>/tables/extrema.parquet"} if STUDY.finds_extrema else {}),
-        **({"first_token": "<results>/tables/first_token.parquet"} if STUDY.correlates_first_token else {}),
+        **when(STUDY.finds_extrema, extrema="<results>/tables/extrema.parquet"),
+        **when(STUDY.correlates_first_token, first_token="<results>/tables/first_token.parquet"),
         contrasts="<results>/tables/contrasts.parquet",
         comparisons=shown_table("comparisons", "Reviews of each comparison"),
         depth="<results>/tables/depth.parquet",
@@ -149,88 +140,70 @@ rule estimate:
                 **WITH_MARGIN,
                 "names": STUDY.estimated_metrics("slope", "net_change", "steepest"),
             },
-        }
-        | (
-            {
-                "statistics.extrema": {
-                    **STUDY.extrema.params(),
-                    **STUDY.contrasts.params("confidence"),
-                    "names": STUDY.contrasted_metrics,
-                }
-            }
-            if STUDY.finds_extrema
-            else {}
-        )
-        | ({"statistics.first_token": {"resampling": RESAMPLING}} if STUDY.correlates_first_token else {}),
+            **when(STUDY.finds_extrema, **{"statistics.extrema": EXTREMA}),
+            **when(STUDY.correlates_first_token, **{"statistics.first_token": {"resampling": RESAMPLING}}),
+        },
     script:
         "../scripts/tabulate.py"
 
 
-INTERVENES = bool(STUDY.intervention_jobs)
-READS = STUDY.reading
+if STUDY.intervention_jobs:
 
-if INTERVENES or READS:
-
-    rule estimate_effects:
-        """What changed attention does to tokens and to the model; what homogenization costs."""
+    rule estimate_interventions:
+        """What changed attention does to tokens and to the model."""
         input:
             similarity="<results>/tables/similarity.parquet",
             intervened=of_jobs("interventions", STUDY.intervention_jobs),
             doses=of_jobs("interventions", STUDY.intervention_jobs, ".doses.parquet"),
-            metrics=of_jobs("consequences", READS.jobs) if READS else [],
-            texts=of_jobs("consequences", READS.jobs, ".doses.parquet") if READS else [],
-            readings=expand("<results>/consequences/{model}.parquet", model=READS.models if READS else []),
         output:
-            **(
-                {
-                    "intervened": "<results>/tables/intervened.parquet",
-                    "intervened_layers": "<results>/tables/intervened_layers.parquet",
-                    "interventions": "<results>/tables/interventions.parquet",
-                    "doses": shown_table("doses", "Doses of each condition", category="Causes"),
-                }
-                if INTERVENES
-                else {}
-            ),
-            **(
-                {
-                    "consequences": "<results>/tables/consequences.parquet",
-                    "probes": "<results>/tables/probes.parquet",
-                    "harm": shown_table(
-                        "harm",
-                        "Homogenization and harm of each condition",
-                        category="Consequences",
-                        caption="harm_table",
-                    ),
-                }
-                if READS
-                else {}
-            ),
+            intervened="<results>/tables/intervened.parquet",
+            intervened_layers="<results>/tables/intervened_layers.parquet",
+            doses=shown_table("doses", "Doses of each condition", category="Causes"),
+            interventions="<results>/tables/interventions.parquet",
         log:
-            "<logs>/tables/estimate_effects.log",
+            "<logs>/tables/estimate_interventions.log",
         conda:
             "../../envs/analysis.yaml"
         resources:
             # the runs of one model and variant are in memory at a time
-            mem_mb=per_attempt(8000 + STUDY.n_runs // 4),
+            mem_mb=per_attempt(4000 + STUDY.n_runs // 4),
             runtime=per_attempt(240),
         params:
             code=code("tabulate", *TABULATED_BY, "statistics"),
-            tables=(
-                {
-                    "tables.intervened": {},
-                    "statistics.interventions": {**WITH_MARGIN, **STUDY.contrasts.params("min_reviews")},
-                }
-                if INTERVENES
-                else {}
-            )
-            | (
-                {
-                    "tables.consequences": {},
-                    "statistics.consequences": {"resampling": RESAMPLING, "controls": STUDY.controls},
-                }
-                if READS
-                else {}
-            ),
+            tables={
+                "tables.intervened": {},
+                "statistics.interventions": {**WITH_MARGIN, **STUDY.contrasts.params("min_reviews")},
+            },
+        script:
+            "../scripts/tabulate.py"
+
+
+if STUDY.consequences:
+
+    rule estimate_consequences:
+        """What homogenization costs, untouched and under interventions."""
+        input:
+            similarity="<results>/tables/similarity.parquet",
+            metrics=of_jobs("consequences", STUDY.reading.jobs),
+            texts=of_jobs("consequences", STUDY.reading.jobs, ".doses.parquet"),
+            readings=expand("<results>/consequences/{model}.parquet", model=STUDY.reading.models),
+        output:
+            consequences="<results>/tables/consequences.parquet",
+            probes="<results>/tables/probes.parquet",
+            harm=shown_table("harm", "Homogenization and harm of each condition", "Consequences", caption="harm_table"),
+        log:
+            "<logs>/tables/estimate_consequences.log",
+        conda:
+            "../../envs/analysis.yaml"
+        resources:
+            mem_mb=per_attempt(8000),
+            runtime=per_attempt(120),
+        params:
+            code=code("tabulate", *TABULATED_BY, "statistics"),
+            tables={
+                "tables.consequences": {},
+                "statistics.consequences": {"resampling": RESAMPLING, "controls": STUDY.controls},
+            },
         script:
             "../scripts/tabulate.py"
 
@@ -246,8 +219,8 @@ if STUDY.judged_claims:
             contrasts="<results>/tables/contrasts.parquet",
             depth="<results>/tables/depth.parquet",
             components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
-            interventions="<results>/tables/interventions.parquet" if INTERVENES else [],
-            consequences="<results>/tables/consequences.parquet" if READS else [],
+            interventions="<results>/tables/interventions.parquet" if STUDY.intervention_jobs else [],
+            consequences="<results>/tables/consequences.parquet" if STUDY.consequences else [],
         output:
             claims=shown_table("claims", "Every claim and model", category="Claims"),
         log:
@@ -273,7 +246,8 @@ if STUDY.judged_claims:
 
 
 TABLES = [*rules.collect_texts.output, *rules.collect.output, *rules.estimate.output]
-TABLES += rules.estimate_effects.output if INTERVENES or READS else []
+TABLES += rules.estimate_interventions.output if STUDY.intervention_jobs else []
+TABLES += rules.estimate_consequences.output if STUDY.consequences else []
 TABLES += rules.judge_claims.output if STUDY.judged_claims else []
 
 
