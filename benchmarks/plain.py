@@ -38,29 +38,12 @@ def spectral_metrics(rows: np.ndarray, look: str) -> dict[str, float]:
     p = relative / relative.sum()
     q = relative**2 / (relative**2).sum()
     effective_rank = np.exp(-(p[p > 0] * np.log(p[p > 0])).sum())
-    entropy = -(q[q > 0] * np.log(q[q > 0])).sum()
-    participation = 1 / (q**2).sum()
-    eigenvalues = relative[relative**2 > 1e-12] ** 2
-    slope = np.polyfit(np.log(np.arange(1, len(eigenvalues) + 1)), np.log(eigenvalues), 1)[0]
-    schatten = {power: values[0] * (relative**power).sum() ** (1 / power) for power in (1, 2, 4)}
     return {
         "effective_rank": effective_rank,
         "normalized_effective_rank": effective_rank / rank,
         "max_explainable_variance": q[0],
-        "schatten_1": schatten[1],
-        "schatten_2": schatten[2],
-        "schatten_4": schatten[4],
-        "schatten_inf": values[0],
-        "schatten_1_ratio": schatten[1] / schatten[2],
-        "schatten_4_ratio": schatten[4] / schatten[2],
-        "schatten_inf_ratio": values[0] / schatten[2],
-        "matrix_entropy": entropy,
-        "normalized_matrix_entropy": entropy / np.log(rank),
-        "matrix_entropy_rank": np.exp(entropy),
-        "stable_rank": 1 / q[0],
-        "participation_ratio": participation,
-        "normalized_participation_ratio": participation / rank,
-        "alpha_req": -slope,
+        "schatten_1_ratio": relative.sum() / np.sqrt((relative**2).sum()),
+        "participation_ratio": 1 / (q**2).sum(),
     }
 
 
@@ -85,7 +68,7 @@ def geometry_metrics(tokens: np.ndarray) -> dict[str, dict[str, float]]:
         "cosine_to_first_token": cosines[0, 1:].mean(),
         "n_tokens": len(tokens),
     }
-    metrics["without_first"] |= {"other_token_norm": np.median(lengths[1:]), "other_token_norm_max": lengths[1:].max()}
+    metrics["without_first"] |= {"other_token_norm": np.median(lengths[1:])}
     return metrics
 
 
@@ -99,12 +82,9 @@ def attention_metrics(weights: np.ndarray) -> dict[str, dict[str, float]]:
         "all_tokens": {
             "first_token_attention_share": received[0] / n,
             "first_token_attention_excess": (received[0] - uniform[0]) / n,
+            "sink_rate": (weights[:, :, 0].mean(axis=1) > 0.3).mean(),
         },
         "without_first": {
-            "mean_attention_without_first": (n - received[0]) / (n - 1),
-            "mean_attention_excess_without_first": (uniform[0] - received[0]) / (n - 1),
-            "early_attention_share": received[early].sum() / n,
-            "early_attention_excess": (received - uniform)[early].sum() / n,
             "early_excess_among_others": received[early].sum() / (n - received[0])
             - uniform[early].sum() / (n - uniform[0]),
         },

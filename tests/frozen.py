@@ -85,10 +85,25 @@ def freeze(folder: Path) -> None:
         subprocess.run([".venv/bin/snakemake", "--configfile", *arguments], cwd=old, check=True)
 
 
+def by_metric(table: pl.DataFrame) -> pl.DataFrame:
+    """A table with a column for each metric, as one with a row for each.
+
+    The views of metrics of norms and attention had names of their own: the rows of both names are there.
+    """
+    keys = [*MODEL, "point", "layer", "view", "review_id"]
+    names = [name for name, dtype in table.schema.items() if dtype.is_numeric() and name not in ("layer", "depth")]
+    cast = table.with_columns(pl.col(names).cast(pl.Float64))
+    long = cast.unpivot(names, index=keys, variable_name="metric").drop_nulls("value")
+    of_tokens = {"raw": "all_tokens", "raw_without_first": "without_first"}
+    renamed = long.filter(pl.col("view").is_in(list(of_tokens))).with_columns(pl.col("view").replace(of_tokens))
+    return pl.concat([long, renamed])
+
+
 def read(path: Path, columns: list[str]) -> pl.DataFrame:
     """The columns that a table has, those of its keys as texts."""
     table = pl.read_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.read_parquet(path)
     table = table.filter(scope="reviews") if "scope" in table.columns else table  # the others went
+    table = by_metric(table) if {"metric", "value"} <= {*columns} - {*table.columns} else table
     return table.select(column for column in columns if column in table.columns)
 
 

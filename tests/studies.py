@@ -24,8 +24,9 @@ from homogenization.statistics.resampling import Resampling
 from homogenization.tables import summary
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
-from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.metrics import VALUES_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA, acceptance_table
+from measured import wide_of
 
 N_TEXTS, N_BLOCKS, DRAWS, CONFIDENCE = 16, 4, 100, 0.95
 METRICS = (
@@ -66,7 +67,7 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
     settings = sample | {"variants": sorted(study.variants)}
     names = sorted({*study.estimated_metrics("contrast"), *study.estimated_metrics("slope", "net_change", "steepest")})
     contrasts = contrast_table(metrics, comparisons, similarity, names, resampling)
-    depth = tabulate_depth(metrics, None, names, asdict(resampling))
+    depth = tabulate_depth(wide_of(metrics), None, names, asdict(resampling))
     tables = {"contrasts": contrasts, "depth": depth} | (branch or {})
     evidence = Evidence(metrics, similarity, resampling, **settings, **tables)
     claims = pl.DataFrame(schema=CLAIMS_SCHEMA)
@@ -79,7 +80,7 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
             "contrasts": contrasts,
             "comparisons": comparisons,
             "depth": depth,
-            "summary": summary.tabulate(metrics),
+            "summary": summary.tabulate(wide_of(metrics)),
             "acceptance": acceptance_table(similarity, sorted(study.rewritten), 0.5, N_TEXTS),
             "extraction": pl.DataFrame(schema=EXTRACTION_SCHEMA),
         },
@@ -107,7 +108,7 @@ def _metrics(study: Study, effect: float) -> pl.DataFrame:
                     names = {"model": model, "variant": variant, "view": view, "metric": metric}
                     names |= {"review_id": [f"r{number:03d}" for number in review], "point": "residual_stream"}
                     parts.append(
-                        example_table(METRICS_SCHEMA, **names, layer=layer, depth=depth[layer], value=values.ravel())
+                        example_table(VALUES_SCHEMA, **names, layer=layer, depth=depth[layer], value=values.ravel())
                     )
     return pl.concat(parts)
 

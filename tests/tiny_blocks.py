@@ -1,11 +1,10 @@
-"""Networks whose blocks are taken apart, what their modules are called, and component states of texts through them."""
+"""Networks whose blocks are taken apart, and what their modules are called."""
 
 import torch
 import transformers
 from transformers import PreTrainedTokenizerFast
 
-from extracted import EMBEDDED, IDENTITY, reading_of, tiny, trained_tokenizer
-from homogenization.measures.components import component_states
+from extracted import EMBEDDED, IDENTITY, tiny, trained_tokenizer
 from tiny_models import _GROUPED, CONFIGS
 
 __all__ = ["EMBEDDED", "IDENTITY", "tiny", "trained_tokenizer"]
@@ -23,10 +22,6 @@ MODULES = {  # norm 1, attention, norm 2, feed-forward; what comes out of each i
 LLAMA = ("input_layernorm", "self_attn", "post_attention_layernorm", "mlp")
 SANDWICH = ("input_layernorm", "self_attn", "pre_feedforward_layernorm", "mlp")
 BEHIND = ("post_attention_layernorm", "post_feedforward_layernorm")  # norms behind attention and feed-forward network
-
-
-def measure(model, texts):
-    return component_states(reading_of(model, texts, record_attention=False))
 
 
 def saved(folder, name, head=True, **fields):

@@ -11,12 +11,9 @@ import yaml
 from conftest import ROOT, SMALL
 from homogenization.config.claims import load_claims
 from homogenization.config.study import load_study
-from homogenization.measures.reviews import measured
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch
-from homogenization.states.store import open_store
 from pages import blocks
-from stored import LENGTHS, write
 
 EXAMPLE_PAGES = (
     "corpus.md",
@@ -53,20 +50,6 @@ def test_the_example_of_a_view_works(monkeypatch):
         spread = kept[:, :4] - kept[:, :4].mean(axis=0)
         expected = np.linalg.svd(spread / spread.std(axis=0), compute_uv=False)
         np.testing.assert_allclose(spectra[name][:4], expected, rtol=1e-10)
-
-
-def test_the_example_of_a_measure_works(tmp_path):
-    (code,) = blocks('python title="measures.lengths"', "extending.md")
-    names = {}
-    exec(compile(code, "docs/extending.md", "exec"), names)
-    states = np.random.default_rng(0).normal(size=(2, sum(LENGTHS), 5)).astype(np.float32)
-    write(tmp_path / "s.zarr.zip", states, LENGTHS)
-    with open_store(tmp_path / "s.zarr.zip") as store:
-        (table,) = measured(names["Lengths"](store))
-    assert dict(table.schema) == names["LENGTHS_SCHEMA"]
-    norms = np.linalg.norm(states.astype(np.float64), axis=2)
-    starts = np.cumsum([0, *LENGTHS])[:-1]
-    np.testing.assert_allclose(table["longest"], np.maximum.reduceat(norms, starts, axis=1).ravel())
 
 
 @pytest.mark.parametrize("example", blocks("yaml", "claims.md"))

@@ -19,7 +19,7 @@ PARAPHRASE = "states/tiny/paraphrase/000.zarr.zip"
 REWRITTEN = "variants/paraphrase/000.parquet"
 CACHED_FILES = {"corpus/raw.parquet", ORIGINAL, PARAPHRASE, REWRITTEN}
 # one that reads a cached file
-CONSUMER = "geometry/tiny/paraphrase/000.parquet"
+CONSUMER = "measures/tiny/paraphrase/000/texts.parquet"
 
 
 class Directory(Project):

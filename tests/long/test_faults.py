@@ -11,7 +11,7 @@ from compare_runs import differences, hidden
 from conftest import Project
 
 STORE = "results/states/tiny/front/001.zarr.zip"
-SPECTRA = "results/spectra/tiny/front/001.parquet"
+MATRICES = "results/measures/tiny/front/001/matrices.parquet"
 VARIANT = "results/variants/front/001.parquet"
 PLACEMENT = "results/tables/placement.parquet"
 
@@ -32,7 +32,7 @@ def cut_short(path: Path) -> None:
 
 
 def test_a_store_and_a_table_that_are_cut_short_are_named_and_made_again_when_they_are_deleted(finished_run, finished):
-    for made, target in ((STORE, SPECTRA), (VARIANT, PLACEMENT)):
+    for made, target in ((STORE, MATRICES), (VARIANT, PLACEMENT)):
         path = finished.folder / made
         cut_short(path)
         remove(finished, target)

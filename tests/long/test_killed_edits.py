@@ -23,11 +23,11 @@ def run_with_kills(project: Project, script: str, spares: str = "") -> None:
         ({"similarity.layer": 2}, "score_similarity", "score_similarity"),
         ({"models.tiny.weights.seed": 1}, "build_random_model", "build_random_model"),
         ({"models.tiny.max_tokens": 60}, "extract_states", "extract_states"),
-        ({"mauve.seeds": 3}, "compute_mauve", "measure"),
+        ({"mauve.seeds": 3}, "compute_mauve", "compute_mauve"),
         ({"similarity.threshold": 0.6}, "collect_texts", "tabulate"),
         ({"contrasts.draws": 300}, "estimate", "tabulate"),
         ({"figures.titles": {"mauve": "Consecutive layers"}}, "plot_curves", "plot"),
-        ({"examples.tokens": 20}, "read_examples", "read_examples"),
+        ({"examples.tokens": 20}, "make_text_page", "make_page"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

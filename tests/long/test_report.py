@@ -73,7 +73,6 @@ def test_a_label_stands_as_it_is_written_and_a_report_that_fails_leaves_the_last
 
 def test_a_text_is_coloured_by_the_slider_from_the_keyboard_and_nothing_is_asked_for(finished_run, browser):
     page = finished_run / "results/report/texts/tiny.html"
-    texts = pl.read_parquet(finished_run / "results/examples/tiny.texts.parquet")
     assert page.stat().st_size < 3_000_000
     browser.get(page.as_uri())
     for _ in range(100):
@@ -82,7 +81,8 @@ def test_a_text_is_coloured_by_the_slider_from_the_keyboard_and_nothing_is_asked
         time.sleep(0.05)
     slider = browser.find_element(By.ID, "layer")
     assert slider.get_attribute("aria-valuetext") == "layer 3 of 3"
-    first = texts.filter(variant="original").row(0, named=True)
+    data = json.loads(browser.execute_script("return document.getElementById('data').textContent"))
+    first, review_id = data["reviews"][0]["texts"]["original"], data["reviews"][0]["id"]
     shown = browser.execute_script(SHADES)
     assert len(shown) == len(first["tokens"])
     slider.send_keys(Keys.ARROW_LEFT)
@@ -91,32 +91,30 @@ def test_a_text_is_coloured_by_the_slider_from_the_keyboard_and_nothing_is_asked
 
     # what is read there is what was measured, in the first text, of the second token
     browser.find_element(By.ID, "left-text").send_keys(Keys.ARROW_RIGHT)
-    tokens = pl.read_parquet(finished_run / "results/examples/tiny.tokens.parquet")
-    row = tokens.filter(variant="original", review_id=first["review_id"], layer=2).row(0, named=True)
+    tokens = pl.read_parquet(finished_run / "results/measures/tiny/original/*/tokens.parquet")
+    row = tokens.filter(review_id=review_id, layer=2).row(0, named=True)
     read = browser.find_element(By.ID, "left-read").text
     assert read.startswith(f"Token 2 \u201c{first['tokens'][1].strip()}\u201d")
-    number = float(re.search(r"cosine to the mean (\S+)", read)[1].replace("\u2212", "-"))
+    number = float(re.search(r"cosine to the mean direction (\S+)", read)[1].replace("\u2212", "-"))
     assert number == pytest.approx(row["cosine_to_mean"][1], abs=0.01)
     metrics = pl.read_parquet(finished_run / "results/tables/metrics.parquet").filter(
-        point="residual_stream", variant="original", review_id=first["review_id"], layer=2, view="raw"
+        point="residual_stream", variant="original", review_id=review_id, layer=2, view="raw"
     )
-    rank = metrics.filter(metric="effective_rank")["value"].item()
+    rank = metrics["effective_rank"].item()
     assert f"effective rank {float(f'{rank:.3g}'):g}" in browser.find_element(By.ID, "left-numbers").text
 
-    for name in ("norm", "cosine_to_first", "cosine_to_chosen"):
-        Select(browser.find_element(By.ID, "measure")).select_by_value(name)
-        shades = set(browser.execute_script(SHADES))
-        assert len(shades - {""}) > 3, f"{name}: one token blanks the others"
+    Select(browser.find_element(By.ID, "measure")).select_by_value("norm")
+    assert len(set(browser.execute_script(SHADES)) - {""}) > 3, "one token blanks the others"
     Select(browser.find_element(By.ID, "measure")).select_by_value("attention")
     # random weights attend almost uniformly: the values of the layer tell tokens apart
     browser.find_element(By.ID, "own").click()
     assert len(set(browser.execute_script(SHADES))) > 3
     slider.send_keys(Keys.HOME)
     assert set(browser.execute_script(SHADES)) == {""}, "nothing attends before the first block"
-    for place, review_id in enumerate(texts["review_id"].unique(maintain_order=True)):
+    for place, of_review in enumerate(data["reviews"]):
         Select(browser.find_element(By.ID, "review")).select_by_index(place)
-        text = texts.filter(variant="front", review_id=review_id).row(0, named=True)
-        assert browser.find_element(By.ID, "right-text").text.startswith("<s>" + "".join(text["tokens"][1:4]))
+        words = of_review["texts"]["front"]["tokens"]
+        assert browser.find_element(By.ID, "right-text").text.startswith("BOS" + "".join(words[1:4]))
 
     assert kinds_of_requests(browser) <= {"file", "data", "blob"}
     assert severe(browser) == []

@@ -15,19 +15,17 @@ VARIANTS = 2
 JOBS = SHARDS * VARIANTS  # of one model
 
 # of a model; which reviews are examples follows from the metrics
-EXAMPLES = {"read_examples": 1, "make_text_page": 1}
+EXAMPLES = {"make_text_page": 1}
 CONDITIONS = 4
 # originals and a variant of the first shard
 READ = {"read_consequences": CONDITIONS + 1, "probe_states": 1}
 # everything below the states of a model
 MEASURES = (
-    "compute_spectra",
-    "compute_geometry",
-    "compute_attention",
+    "measure",
     "compute_mauve",
 )
 # of the originals alone, as this study has it
-OF_ORIGINALS = ("compute_pooled", "extract_components")
+OF_ORIGINALS = ("measure_pooled", "extract_components")
 EFFECTS = ("estimate_interventions", "estimate_consequences")
 # what reads the tables of a rule
 READERS = {
@@ -93,12 +91,11 @@ KEYS = [
     ({"figures.titles": {"mauve": "Consecutive layers"}}, {"plot_curves": 1}),
     ({"figures.titles": {"effective_rank": "How many directions"}}, {"plot_curves": 1}),
     ({"similarity.threshold": 0.6}, below("collect_texts")),
-    ({"metrics": [*SMALL["metrics"], "stable_rank"]}, below("collect")),
+    ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect")),
     ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate")),
-    ({"views": [*SMALL["views"], "unit"]}, {"compute_spectra": JOBS, **below("collect")}),
+    ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}),
     ({"examples.tokens": 20}, EXAMPLES),
     ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
-    ({"examples.matrix_layers": 2}, EXAMPLES),
     ({"contrasts.draws": 300}, below("estimate", *EFFECTS)),
     ({"contrasts.confidence": 0.9}, below("estimate", *EFFECTS)),
     ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect")}),

@@ -29,7 +29,7 @@ OVERLAY = {
     # one model and the encoder of BERTScore ask for a GPU, the other model does not
     "models": {"minilm": {"device": "auto"}},
     "similarity": {"device": "auto"},
-    "metrics": ["effective_rank", "stable_rank", "resultant_length", "first_token_attention_share"],
+    "metrics": ["effective_rank", "participation_ratio", "resultant_length", "first_token_attention_share"],
     "contrasts": {"metrics": ["resultant_length"], "draws": 1000},
     "mauve": {"n_tokens": 500, "seeds": 1},
     "components": {"models": ["minilm"]},
@@ -125,7 +125,7 @@ def test_the_embedded_experiment_runs_to_its_end(run):
 @needs_slurm
 def test_rules_with_the_gpu_tag_and_no_others_see_a_gpu(run):
     for log, (_, job, gpus) in run.headers().items():
-        on_gpu = ("states/minilm/", "components/minilm/", "examples/minilm", "similarity/")
+        on_gpu = ("states/minilm/", "components/minilm/", "similarity/")
         tagged = log.startswith(on_gpu)
         assert gpus == ("0" if tagged else "unset"), f"{log}, Slurm job {job}"
 

@@ -5,7 +5,7 @@ from polars.testing import assert_frame_equal
 
 from conftest import SMALL
 
-MEASURED = ("spectra", "geometry", "attention")
+MEASURED = ("matrices", "attention", "texts", "tokens")
 
 
 def test_a_study_that_keeps_no_states_has_the_same_numbers_and_forgets_no_edit(project, finished_run):
@@ -15,7 +15,7 @@ def test_a_study_that_keeps_no_states_has_the_same_numbers_and_forgets_no_edit(p
     project.make("tables")
     assert not list((project.folder / "results/states").rglob("*.zarr.zip"))
     for measure in MEASURED:
-        files = sorted((project.folder / "results" / measure).rglob("*.parquet"))
+        files = sorted((project.folder / "results/measures").rglob(f"{measure}.parquet"))
         assert len(files) == n_jobs
         for file in files:
             stored = finished_run / file.relative_to(project.folder)

@@ -31,7 +31,6 @@ ON_A_GPU = {
     "extract_components",
     "apply_interventions",
     "read_consequences",
-    "read_examples",
     "score_similarity",
     "score_written",
     "score_fluency",
@@ -77,7 +76,7 @@ def test_an_edit_of_what_a_rule_computes_with_runs_it_again(rule):
 def test_a_new_metric_or_measure_runs_no_extraction_again():
     for name in ("extract_states", "train_model"):
         assert {"metrics", "metrics.spectral", "measures", "tables"}.isdisjoint(parts_of(RULES[name]))
-    assert "metrics" not in parts_of(RULES["compute_spectra"])
+    assert "metrics" not in parts_of(RULES["measure"])
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.params.get("tables")], ids=str)

@@ -1,39 +1,82 @@
-# States -> singular values, geometry, received attention, pooled tokens, MAUVE.
+# States -> singular values, geometry, received attention, losses, tokens of pages; pooled tokens; MAUVE.
 # Variants, by another pass through a model -> how alike tokens are at each point of each block.
 
-from homogenization.measures.catalogue import made_measures
+# a new spectral metric is computed of what is measured, and measures nothing again
+MEASURED_BY = (*READ_BY, "measures", "metrics.cosines", "metrics.geometry", "metrics.attention", "metrics.registry")
 
-# a new metric is computed of what is measured, and measures nothing again
-MEASURED_BY = (*READ_BY, "measures", "metrics.cosines", "metrics.gram", "metrics.registry")
+# a rule that reads a file that is deleted carries the parameters of the rule that made it
+MADE_WITH = {} if STUDY.states.keep else {"made_with": params_of(EXTRACTED_WITH)}
 
-for measure in made_measures(STUDY):
 
-    rule:
-        """A measure of the catalogue."""
-        name:
-            f"compute_{measure.name}"
-        input:
-            states=STORE,
-        output:
-            *(f"<results>/{path}" for path in measure.paths),
-        log:
-            f"<logs>/{measure.name}/{{model}}/{{variant}}/{{shard}}.log",
-        # next, so that states that are not kept go soon
-        priority: 0 if STUDY.states.keep else 1
-        conda:
-            "../../envs/homogenization.yaml"
-        resources:
-            **({"runtime": per_attempt(measure.minutes)} if measure.minutes else {}),
-            states=0 if STUDY.states.keep else 1,
-        params:
-            **measure.params(STUDY),
-            **({} if STUDY.states.keep else {"made_with": params_of(EXTRACTED_WITH)}),
-            code=code("measure", *MEASURED_BY),
-            module=f"measures.{measure.name}",
-        script:
-            "../scripts/measure.py"
+rule measure:
+    """Measures the states of one model for one shard of a variant: spectra, geometry, attention, losses, tokens."""
+    input:
+        states=STORE,
+    output:
+        matrices="<results>/measures/{model}/{variant}/{shard}/matrices.parquet",
+        attention="<results>/measures/{model}/{variant}/{shard}/attention.parquet",
+        texts="<results>/measures/{model}/{variant}/{shard}/texts.parquet",
+        tokens="<results>/measures/{model}/{variant}/{shard}/tokens.parquet",
+    log:
+        "<logs>/measures/{model}/{variant}/{shard}.log",
+    # next, so that states that are not kept go soon
+    priority: 0 if STUDY.states.keep else 1
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        runtime=per_attempt(240),
+        states=0 if STUDY.states.keep else 1,
+    params:
+        **MADE_WITH,
+        code=code("measure", *MEASURED_BY),
+        views=sorted(STUDY.views),
+    script:
+        "../scripts/measure.py"
 
-    getattr(rules, f"compute_{measure.name}").rule.docstring = measure.does
+
+rule compute_mauve:
+    """MAUVE between consecutive layers, with its split-half null."""
+    input:
+        states=STORE,
+    output:
+        mauve="<results>/mauve/{model}/{variant}/{shard}.parquet",
+    log:
+        "<logs>/mauve/{model}/{variant}/{shard}.log",
+    priority: 0 if STUDY.states.keep else 1
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        runtime=per_attempt(240),
+        states=0 if STUDY.states.keep else 1,
+    params:
+        **MADE_WITH,
+        code=code("compute_mauve", *READ_BY, "measures.mauve", "measures.reviews", "metrics.cosines"),
+        n_tokens=STUDY.mauve.n_tokens,
+        seeds=list(range(STUDY.seed, STUDY.seed + STUDY.mauve.seeds)),
+        scale=STUDY.mauve.scale,
+    script:
+        "../scripts/compute_mauve.py"
+
+
+rule measure_pooled:
+    """Measures the tokens of all reviews of a shard together."""
+    input:
+        states=STORE,
+    output:
+        pooled="<results>/pooled/{model}/{variant}/{shard}.parquet",
+    log:
+        "<logs>/pooled/{model}/{variant}/{shard}.log",
+    priority: 0 if STUDY.states.keep else 1
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        runtime=per_attempt(240),
+        states=0 if STUDY.states.keep else 1,
+    params:
+        **MADE_WITH,
+        code=code("measure_pooled", *MEASURED_BY),
+    script:
+        "../scripts/measure_pooled.py"
 
 
 if STUDY.component_jobs:
@@ -47,7 +90,7 @@ if STUDY.component_jobs:
         log:
             "<logs>/components/{model}/{variant}/{shard}.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/torch.yaml"
         threads: lambda wildcards: {"cpu": 1, "mps": 2}.get(model_of(wildcards).device, 8)
         resources:
             **EXTRACTION,

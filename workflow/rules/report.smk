@@ -91,47 +91,22 @@ rule make_curves:
 
 if STUDY.examples:
 
-    rule read_examples:
-        """Runs a model over a few reviews in every variant, and says what each token is like at every layer."""
-        input:
-            corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
-            keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
-            variants=of_variants("variants", STUDY.example_variants),
-            weights=weights_of,
-            # which reviews are shown follows from results, unless the configuration names them
-            metrics=[] if STUDY.examples.reviews else "<results>/tables/metrics.parquet",
-            similarity=[] if STUDY.examples.reviews else "<results>/tables/similarity.parquet",
-        output:
-            texts="<results>/examples/{model}.texts.parquet",
-            tokens="<results>/examples/{model}.tokens.parquet",
-        log:
-            "<logs>/examples/{model}.log",
-        conda:
-            "../../envs/torch.yaml"
-        threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
-        resources:
-            mem_mb=memory(model_of),
-            runtime=per_attempt(240),
-            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
-        params:
-            code=code("read_examples", *MEASURED_BY, "tables", "report"),
-            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
-            variants=sorted(STUDY.example_variants),
-            reviews=STUDY.examples.reviews,
-            choice=None if STUDY.examples.reviews else STUDY.example_choice,
-            sizes=STUDY.examples.params("tokens", "matrix_tokens", "matrix_layers"),
-            storage=STUDY.states.params("dtype", "layers", "record_attention"),
-        script:
-            "../scripts/read_examples.py"
-
     rule make_text_page:
         """A page that shows a few texts token by token, the original beside each variant."""
         input:
-            texts="<results>/examples/{model}.texts.parquet",
-            tokens="<results>/examples/{model}.tokens.parquet",
             metrics="<results>/tables/metrics.parquet",
             similarity="<results>/tables/similarity.parquet",
-            shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+            sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+            keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
+            variants=of_variants("variants", STUDY.example_variants),
+            **{
+                name: expand(
+                    f"<results>/measures/{{{{model}}}}/{{variant}}/{{shard}}/{name}.parquet",
+                    variant=STUDY.example_variants,
+                    shard=STUDY.shards,
+                )
+                for name in ("texts", "tokens")
+            },
         output:
             page=report(
                 "<results>/report/texts/{model}.html",

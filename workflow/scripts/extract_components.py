@@ -2,12 +2,13 @@
 
 from homogenization.run.job import job
 from homogenization.measures.components import component_states
+from homogenization.models.network import model_of_job
 from homogenization.run.parquet import write_table
-from homogenization.states.model import model_of_job
-from homogenization.states.reading import Reading
+from homogenization.states.long_texts import Texts
 
 with job(snakemake):
-    model = model_of_job(snakemake)
-    reading = Reading.of_job(model, snakemake.input, snakemake.params, record_attention=False)
-    table, metadata = component_states(reading)
+    params = snakemake.params
+    identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
+    texts = Texts.of_files(snakemake.input.variant, snakemake.input.original)
+    table, metadata = component_states(model_of_job(snakemake), texts, identity)
     write_table(table, snakemake.output.components, metadata)

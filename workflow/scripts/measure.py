@@ -1,12 +1,11 @@
-"""Measure the states of one model, variant and shard, with a measure of the catalogue."""
+"""Measure the states of one model, variant and shard."""
 
-from homogenization.run.job import arguments, job
-from homogenization.measures.reviews import class_of, measured, provenance
-from homogenization.run.parquet import write_tables
+from homogenization.run.job import job
+from homogenization.measures.measure import measure
+from homogenization.measures.reviews import provenance
+from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
 
 with job(snakemake), open_store(snakemake.input.states) as store:
-    chosen = arguments(snakemake)
-    measure = class_of(snakemake.params.module.removeprefix("measures."))
-    metadata = {**chosen, "states": provenance(store)}
-    write_tables(measured(measure(store, **chosen)), snakemake.output, measure.schemas, metadata)
+    for name, table in measure(store, snakemake.params.views).items():
+        write_table(table, snakemake.output[name], {"states": provenance(store)})

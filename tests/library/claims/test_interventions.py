@@ -121,7 +121,7 @@ def first_and_uniform():
         ({"minus": "removed"}, "no pattern removed"),
         ({"minus": "removed", "at": "kl"}, "no pattern removed"),
         ({"variant": "front"}, "on the variant 'front'"),
-        ({"metric": "stable_rank"}, "no stable_rank"),
+        ({"metric": "participation_ratio"}, "no participation_ratio"),
         ({"view": "centred"}, "no view 'centred' of cosine_anisotropy"),
         ({"layers": "input"}, "over the layers 'input'"),
         ({"minus": "uniform", "at": "kl", "strength": 0.4}, "KL of 'uniform' reaches 0.16 nats, that of 'first' is"),
@@ -160,7 +160,7 @@ def test_a_claim_takes_its_own_model_and_cell():
     conditions = {steering("first", 0.2): np.full(N, 0.3)}
     others = [
         intervened_rows({steering("first", 0.2): np.full(N, 9.0)}, **other)
-        for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "stable_rank"})
+        for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "participation_ratio"})
     ]
     table = effects_table(pl.concat([*others, intervened_rows(conditions)]), RESAMPLING, MIN_REVIEWS)
     assert measure(claim_on(), "m", evidence_of(interventions=table))["estimate"] == pytest.approx(0.3)

@@ -31,6 +31,7 @@ from library.statistics.shared import (
     run_tabulate,
     similarity_rows,
 )
+from measured import wide_of
 
 FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
 CHANGE = {"metric": RANK}
@@ -247,7 +248,8 @@ class TestTable:
             paths[name] = []
             if getattr(evidence, name) is not None:
                 paths[name] = str(tmp_path / f"{name}.parquet")
-                write_table(getattr(evidence, name), paths[name])
+                table = getattr(evidence, name)
+                write_table(wide_of(table) if name == "metrics" else table, paths[name])
         claims = [*self.claims, claim_of("lead", component={"metric": "cosine_anisotropy", "largest": ["attention"]})]
         run_tabulate(
             tmp_path,

@@ -35,8 +35,8 @@ def lacking():
     ]
     return evidence_of(
         *(rows.filter(pl.col("layer") == 0) for rows in of_input),
-        metric_rows(noise(1), "schatten_2").filter(pl.col("layer") == 1),
-        metric_rows(np.full((N_REVIEWS, N_BLOCKS + 1), np.nan), "schatten_1"),
+        metric_rows(noise(1), "participation_ratio").filter(pl.col("layer") == 1),
+        metric_rows(np.full((N_REVIEWS, N_BLOCKS + 1), np.nan), "schatten_1_ratio"),
         metric_rows(np.ones((N_REVIEWS, N_BLOCKS + 1)), NORM, "all_tokens").filter(pl.col("layer") > 0),
     )
 
@@ -44,14 +44,14 @@ def lacking():
 @pytest.mark.parametrize(
     ("statistic", "keys", "reason"),
     [
-        ("slope", {"metric": "alpha_req"}, "no metric alpha_req"),
+        ("slope", {"metric": "effective_rank"}, "no metric effective_rank"),
         ("slope", {"metric": RANK, "variant": "front"}, "no variant 'front'"),
         ("contrast", {"metric": RANK, "variant": "original", "minus": "end"}, "no variant 'end'"),
         ("slope", {"metric": RANK, "view": "unit"}, f"no view 'unit' of {RANK}"),
-        ("slope", {"metric": "schatten_1"}, "schatten_1 is undefined in every review"),
+        ("slope", {"metric": "schatten_1_ratio"}, "schatten_1_ratio is undefined in every review"),
         ("steepest", {"metric": NORM}, f"{NORM} moves towards homogenization between no two layers"),
-        ("correlation", {"metric": RANK, "with_metric": "alpha_req"}, "no metric alpha_req"),
-        ("correlation", {"metric": COSINE, "with_metric": "schatten_2"}, "at the same layer"),
+        ("correlation", {"metric": RANK, "with_metric": "effective_rank"}, "no metric effective_rank"),
+        ("correlation", {"metric": COSINE, "with_metric": "participation_ratio"}, "at the same layer"),
         ("correlation", {"metric": RANK, "with_metric": NORM}, "no view 'raw_without_first'"),
         ("contrast", {"metric": RANK, "variant": "original", "minus": "key control"}, "no key control of"),
         ("component", {"metric": "cosine_anisotropy", "largest": ["norm"]}, "takes no blocks apart"),

@@ -72,12 +72,15 @@ def test_a_component_is_held_against_the_others(write):
             "metric: 'cosine_anisotropie' is not allowed (did",
         ),
         ({"net_change": {"metric": "cosine_anisotropy", "view": "raw"}}, "no view 'raw'; allowed: all_tokens, without"),
-        ({"net_change": {"metric": "stable_rank", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
-        ({"net_change": {"metric": "stable_rank", "sinc": "input"}}, "sinc: unknown key (did you mean 'since'?)"),
+        ({"net_change": {"metric": "participation_ratio", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
+        (
+            {"net_change": {"metric": "participation_ratio", "sinc": "input"}},
+            "sinc: unknown key (did you mean 'since'?)",
+        ),
         ({"below": 1}, "the criteria ['above', 'below']; a net_change takes exactly one"),
         ({"above": None}, "the criteria none; a net_change takes exactly one"),
         ({"above": None, "between": [0.7, 0.6]}, "[0.7, 0.6] is no range; write [lower, upper]"),
-        ({"slope": {"metric": "stable_rank"}}, "names ['net_change', 'slope']; give exactly one"),
+        ({"slope": {"metric": "participation_ratio"}}, "names ['net_change', 'slope']; give exactly one"),
         ({"net_change": None}, "names no statistic; give exactly one of"),
         ({"statement": ""}, "statement"),
         ({"conventions": ["theses"]}, "conventions[0]: 'theses' is not allowed"),
@@ -92,7 +95,7 @@ def test_a_component_is_held_against_the_others(write):
             )
         ),
         (
-            {"net_change": None, "correlation": {"metric": "stable_rank", "with_metric": "first_token_norm"}}
+            {"net_change": None, "correlation": {"metric": "participation_ratio", "with_metric": "first_token_norm"}}
             | {"conventions": ["raw", "thesis"]},
             "a correlation has the convention raw alone",
         ),
@@ -180,7 +183,7 @@ VARIANTS = {
     ],
 )
 def test_a_control_is_that_of_the_variant(write, variant, role, control):
-    contrast = {"metric": "stable_rank", "variant": variant, "minus": f"{role} control"}
+    contrast = {"metric": "participation_ratio", "variant": variant, "minus": f"{role} control"}
     claims = write({"contrast": contrast, "below": 0})
     assert study_of(variants=VARIANTS, claims=claims).judged_claims[0]["minus"] == control
 

@@ -111,9 +111,9 @@ def test_a_figure_of_each_metric_has_a_file_of_each():
     [
         ({}, ["normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy"]),
         ({"contrasts.metrics": ["n_tokens", "cosine_anisotropy"]}, ["n_tokens", "cosine_anisotropy"]),
-        ({"metrics": ["stable_rank", "n_tokens"]}, ["stable_rank", "n_tokens"]),
-        ({"figures.metrics": ["alpha_req"]}, ["alpha_req"]),
-        ({"figures.metrics": ["early_attention_share"], "states.record_attention": False}, []),
+        ({"metrics": ["participation_ratio", "n_tokens"]}, ["participation_ratio", "n_tokens"]),
+        ({"figures.metrics": ["schatten_1_ratio"]}, ["schatten_1_ratio"]),
+        ({"figures.metrics": ["sink_rate"], "states.record_attention": False}, []),
     ],
     ids=["nothing listed", "contrasts", "metrics", "figures", "not computed"],
 )

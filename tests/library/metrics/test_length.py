@@ -1,20 +1,17 @@
 """Which metrics change with the number of tokens alone: texts of 160 tokens, and 60 of the same tokens at random."""
 
 import numpy as np
-import polars as pl
 import pytest
 
-from homogenization.measures.attention import attention_profile, uniform_attention
-from homogenization.measures.geometry import token_geometry
+from homogenization.measures.attention import uniform_attention
 from homogenization.measures.spectra import singular_values
-from homogenization.metrics.attention import ATTENTION_METRICS
-from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
-from homogenization.metrics.geometry import GEOMETRY_METRICS
+from homogenization.metrics.attention import ATTENTION_METRICS, ReceivedAttention
+from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH, TOKEN_COUNT
+from homogenization.metrics.geometry import GEOMETRY_METRICS, TokenMatrix
+from homogenization.metrics.registry import ALL_TOKENS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
-from homogenization.tables.metrics import registered_values
 
-MANY, FEW, WIDTH, TEXTS = 160, 60, 32, 40
-KEY = {"model": "m", "variant": "v", "point": "p", "depth": 0.0, "layer": 0}
+MANY, FEW, WIDTH, TEXTS, HEADS = 160, 60, 32, 40, 5
 
 
 def kept(generator):
@@ -34,13 +31,9 @@ def cone(generator):
 
 
 def attention(generator):
-    """Attention to tokens that differ, wherever they stand."""
-    return np.exp(0.5 * generator.standard_normal((1, MANY)) + 0.3 * generator.standard_normal((MANY, MANY)))
-
-
-def received(weights, causal):
-    weights = np.tril(weights) if causal else weights
-    return (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0)
+    """Attention of heads to tokens that differ, wherever they stand."""
+    of_token, of_pair = generator.standard_normal((1, 1, MANY)), generator.standard_normal((HEADS, MANY, MANY))
+    return np.exp(0.5 * of_token + 0.3 * of_pair)
 
 
 def token_metrics(texts):
@@ -49,32 +42,32 @@ def token_metrics(texts):
         spectra = [singular_values(tokens, ["raw"])["raw"] for tokens in texts]
         batch = SpectrumBatch(np.stack(spectra), np.full(len(texts), spectra[0].size))
         values[name] = evaluate(name, batch)
-    rows = [
-        {**KEY, "review_id": str(number), "n_tokens": len(tokens), **token_geometry(tokens)}
-        for number, tokens in enumerate(texts)
-    ]
-    return values | by_metric(rows, GEOMETRY_METRICS)
-
-
-def by_metric(rows, registry):
-    table = pl.DataFrame(rows).with_columns(pl.col("layer").cast(pl.Int32))
-    found = registered_values(table, registry, list(registry))
-    return {
-        name: found.filter(metric=name, view=metric.views[-1])["value"].to_numpy() for name, metric in registry.items()
-    }
+    for name, metric in GEOMETRY_METRICS.items():
+        matrices = [TokenMatrix(tokens) for tokens in texts]
+        seen = matrices if metric.views == (ALL_TOKENS,) else [tokens.without_first for tokens in matrices]
+        values[name] = np.array([metric.compute(tokens) for tokens in seen])
+    return values
 
 
 def attention_metrics(texts, causal):
-    rows = [
-        {
-            **KEY,
-            "review_id": str(number),
-            "n_tokens": len(weights),
-            **attention_profile(received(weights, causal), uniform_attention(len(weights), causal)),
-        }
-        for number, weights in enumerate(texts)
-    ]
-    return by_metric(rows, ATTENTION_METRICS)
+    values = {}
+    for name, metric in ATTENTION_METRICS.items():
+        seen = [received(sinks(weights) if name == "sink_rate" else weights, causal) for weights in texts]
+        values[name] = np.array([metric.compute(attention) for attention in seen])
+    return values
+
+
+def sinks(weights):
+    """The heads look at the first token, each in its own measure."""
+    return weights * np.where(np.arange(weights.shape[-1]) == 0, np.linspace(10, 60, HEADS)[:, None, None], 1)
+
+
+def received(weights, causal):
+    """Of (heads, n, n) weights whose rows are to sum to 1."""
+    weights = np.tril(weights) if causal else weights
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    uniform = uniform_attention(weights.shape[-1], causal)
+    return ReceivedAttention(weights.mean(axis=0).sum(axis=0), uniform, weights[:, :, 0].mean(axis=1))
 
 
 def moved(many, few):
@@ -96,11 +89,11 @@ def dependent():
         found |= moved(token_metrics(texts), token_metrics([tokens[kept(generator)] for tokens in texts]))
     weights = [attention(generator) for _ in range(TEXTS)]
     places = [kept(generator) for _ in range(TEXTS)]
-    fewer = [of_text[np.ix_(place, place)] for of_text, place in zip(weights, places, strict=True)]
+    fewer = [of_text[:, place][:, :, place] for of_text, place in zip(weights, places, strict=True)]
     for causal in (True, False):
         found |= moved(attention_metrics(weights, causal), attention_metrics(fewer, causal))
     return found
 
 
 def test_metrics_that_change_with_the_number_of_tokens_are_marked(dependent):
-    assert dependent == DEPENDS_ON_LENGTH
+    assert dependent | {TOKEN_COUNT} == DEPENDS_ON_LENGTH

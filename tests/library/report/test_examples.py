@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.report.examples import chosen_reviews
-from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.metrics import VALUES_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
+from measured import wide_of
 
 IDS = [f"r{number}" for number in range(8)]
 CHOICE = {"model": "tiny", "variant": "front", "minus": "original", "metric": "effective_rank", "view": "raw"}
@@ -26,10 +27,10 @@ def metrics_of(values):
                 (*keys, "residual_stream", 1, 0.5, "raw", "effective_rank", -value),
                 (*keys, "final_norm", 2, 1.0, "raw", "effective_rank", -2 * value),
                 (*keys, "residual_stream", 2, 1.0, "unit", "effective_rank", -3 * value),
-                (*keys, "residual_stream", 2, 1.0, "raw", "stable_rank", -4 * value),
+                (*keys, "residual_stream", 2, 1.0, "raw", "participation_ratio", -4 * value),
                 ("other", *keys[1:], "residual_stream", 2, 1.0, "raw", "effective_rank", -5 * value),
             ]
-    return pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row")
+    return wide_of(pl.DataFrame(rows, schema=VALUES_SCHEMA, orient="row"))
 
 
 def similarity_of(changed):

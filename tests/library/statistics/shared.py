@@ -17,8 +17,9 @@ from homogenization.statistics.contrasts import contrast_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.components import COMPONENTS_SCHEMA
-from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.metrics import VALUES_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
+from measured import wide_of
 from script import run_script
 
 WORKFLOW = Path(__file__).parents[3] / "workflow"
@@ -40,7 +41,7 @@ def metric_rows(values, metric=RANK, view="raw", variant="original", model="m", 
     names = {"model": model, "variant": variant, "review_id": [f"r{number:03d}" for number in review]}
     names |= {"point": point, "view": view, "metric": metric}
     depth = layer / (values.shape[1] - 1)
-    return example_table(METRICS_SCHEMA, **names, layer=layer, depth=depth, value=values.ravel())
+    return example_table(VALUES_SCHEMA, **names, layer=layer, depth=depth, value=values.ravel())
 
 
 def similarity_rows(f1, variant="front", accepted=True):
@@ -71,7 +72,7 @@ def component_changes(parallel=False):
 
 def evidence_of(*metrics, similarity=None, draws=DRAWS, variants=None, trained=(), margin=MARGIN, **others):
     """What claims are judged by, with the estimates of all differences and changes; `others` are tables by name."""
-    table = pl.concat([pl.DataFrame(schema=METRICS_SCHEMA), *metrics])
+    table = pl.concat([pl.DataFrame(schema=VALUES_SCHEMA), *metrics])
     scores = pl.DataFrame(schema=SIMILARITY_SCHEMA) if similarity is None else similarity
     variants = table["variant"].unique().to_list() if variants is None else variants
     if similarity is None:
@@ -90,7 +91,7 @@ def estimates_of(evidence):
     names = sorted({*metrics["metric"], *(() if pooled is None else pooled["metric"])})
     return {
         "contrasts": contrast_table(metrics, comparisons, evidence.similarity, names, resampling),
-        "depth": depth.tabulate(metrics, pooled, names, asdict(resampling)),
+        "depth": depth.tabulate(wide_of(metrics), pooled, names, asdict(resampling)),
     }
 
 

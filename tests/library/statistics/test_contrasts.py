@@ -16,9 +16,10 @@ from homogenization.statistics.resampling import (
     sign_flips,
 )
 from homogenization.tables.comparisons import BALANCE_SCHEMA, comparisons_table
-from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.metrics import VALUES_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
 from library.statistics.shared import MARGIN, run_tabulate
+from measured import wide_of
 
 REVIEWS = [f"r{index}" for index in range(9)]
 VARIANTS = ("original", "front", "end")
@@ -47,7 +48,7 @@ def metrics_table(models=("alpha",), reviews=REVIEWS, shift=0.4, seed=0):
                     (model, variant, review, point, layer, layer / 4, view, metric, value)
                     for review, value in zip(reviews, values, strict=True)
                 ]
-    return pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=VALUES_SCHEMA, orient="row")
 
 
 def similarity_of(reviews):
@@ -245,7 +246,7 @@ def test_a_contrast_is_that_of_the_reviews_accepted_in_both_and_of_no_other_vari
         assert_frame_equal(rows, contrast(alone, pairs=[(variant, minus)]).drop(OF_DEPTH))
 
 
-@pytest.mark.parametrize(("pairs", "names"), [([], NAMES), (PAIRS, ["stable_rank"])])
+@pytest.mark.parametrize(("pairs", "names"), [([], NAMES), (PAIRS, ["participation_ratio"])])
 def test_nothing_to_contrast(pairs, names):
     table = contrast(metrics_table(), pairs=pairs, names=names)
     assert dict(table.schema) == CONTRASTS_SCHEMA
@@ -272,7 +273,7 @@ def test_the_script_writes_the_table(tmp_path):
     metrics = metrics_table()
     outputs = [tmp_path / "contrasts.parquet", tmp_path / "comparisons.csv"]
     paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "similarity")}
-    write_table(metrics, paths["metrics"])
+    write_table(wide_of(metrics), paths["metrics"])
     accepted = (
         metrics.select("variant", "review_id")
         .unique()

@@ -14,6 +14,7 @@ from homogenization.statistics.layers import (
 )
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, uniform_weights
 from library.statistics.shared import MARGIN, metric_rows
+from measured import wide_of
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"
 DRAWS, CONFIDENCE, SEED = 300, 0.9, 5
@@ -28,7 +29,9 @@ def walks(n, n_layers, seed=0):
 
 
 def table_of(metrics, names=(RISING, FALLING, NEITHER)):
-    return tabulate(metrics, None, names, {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN})
+    return tabulate(
+        wide_of(metrics), None, names, {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN}
+    )
 
 
 def row_of(table, statistic):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from homogenization.statistics.extrema import EXTREMA_SCHEMA, extrema_of, tabulate
 from homogenization.statistics.resampling import mean_interval
 from library.statistics.shared import metric_rows
+from measured import wide_of
 
 MEV, COSINE = "max_explainable_variance", "cosine_anisotropy"
 LAYERS, N = 25, 40
@@ -23,7 +24,7 @@ def noise(seed, scale=0.1, n=N):
 
 
 def table_of(*tables):
-    return tabulate(pl.concat(tables), (MEV, COSINE), 0.2, 0.95)
+    return tabulate(wide_of(pl.concat(tables)), (MEV, COSINE), 0.2, 0.95)
 
 
 def test_a_peak_and_a_trough_with_their_bases():

@@ -6,6 +6,7 @@ from homogenization.statistics.correlation import pearson_within_layers
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, tabulate
 from homogenization.statistics.resampling import bootstrap_weights
 from library.statistics.shared import metric_rows, within_layers
+from measured import wide_of
 
 NORM, RATIO, SHARE, ATTENTION = PREDICTORS
 DRAWS, CONFIDENCE, SEED = 200, 0.9, 3
@@ -29,7 +30,7 @@ def study(n=12, layers=4, seed=0):
 
 
 def table_of(values, **more):
-    return tabulate(metrics_table(values, **more), DRAWN)
+    return tabulate(wide_of(metrics_table(values, **more)), DRAWN)
 
 
 class TestTable:
@@ -63,8 +64,8 @@ class TestTable:
             metrics_table({("unit", OUTCOME): np.ones((12, 4)), ("raw", "effective_rank"): np.ones((12, 4))}),
         ]
         mixed = pl.concat([own, *more]).sample(fraction=1, shuffle=True, seed=0)
-        table = tabulate(mixed, DRAWN)
-        alone = tabulate(own, DRAWN)
+        table = tabulate(wide_of(mixed), DRAWN)
+        alone = tabulate(wide_of(own), DRAWN)
         assert table.filter(model="m", variant="original").equals(alone)
 
     def test_what_the_study_lacks_has_no_row(self):

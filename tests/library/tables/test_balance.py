@@ -22,7 +22,7 @@ from homogenization.tables.balance import (
 from homogenization.tables.comparisons import BALANCE_SCHEMA, comparisons_table, unbalanced
 from homogenization.tables.similarity import SIMILARITY_SCHEMA, similarity_table
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA, VARIANT_SCHEMA
-from measured import geometry_of, written
+from measured import written
 
 ORIGINAL = "The slow train left at dawn. Ghosts again? A dull end."
 FRONT = "Slow train dawn the left at. Ghosts again? Dull end a."
@@ -211,12 +211,14 @@ def test_comparisons_name_what_is_out_of_balance():
 def test_tokens_are_those_that_the_models_read(tmp_path):
     variants, similarity = study({"front": "abc", "scattered": "abc"})
     paths = written(tmp_path, *(variants.filter(variant=name) for name in TEXTS))
-    (tmp_path / "geometry").mkdir()
-    geometry = [
-        geometry_of().with_columns(variant=pl.lit(name), n_tokens=pl.col("n_tokens") + more)
+    (tmp_path / "read").mkdir()
+    read = [
+        pl.DataFrame(
+            {"model": "m", "variant": name, "review_id": list("abc"), "n_tokens": [n + more for n in (6, 9, 5)]}
+        )
         for name, more in (("front", 1), ("scattered", 0))
     ]
-    files = written(tmp_path / "geometry", *geometry)
+    files = written(tmp_path / "read", *read)
     table = tabulate(paths, files, similarity, [("front", "scattered", "rewriting")], 0.25)
     row = table.row(by_predicate=pl.col("covariate") == "tokens", named=True)
     assert (row["model"], row["mean"] - row["mean_control"], row["n_reviews"]) == ("m", 1, 3)

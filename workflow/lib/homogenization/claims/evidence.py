@@ -35,7 +35,7 @@ class Evidence:
     """What claims are judged by: tables, named as their files, and settings; and the estimates that statistics share.
 
     Attributes:
-        metrics: like the other tables; those that the study does not make are None.
+        metrics: the values of the table (`tables.metrics.values_of`). Tables that the study does not make are None.
         resampling: draws, level and margin.
         variants: names of the study's variants.
         n_reviews: reviews of the sample.

@@ -30,6 +30,7 @@ from homogenization.statistics.estimates import margin_of, verdict
 from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
 from homogenization.tables.comparisons import too_few_accepted
 from homogenization.tables.components import STREAM_METRICS
+from homogenization.tables.metrics import values_of
 
 _WITHOUT = {"unit": REVIEWS, **dict.fromkeys((*SIZE, "p_value", "p_max_t"), np.nan)}  # what a statistic may lack
 _COPIED = (
@@ -197,10 +198,11 @@ def tabulate(
     claims: Sequence[Claim],
     models: Sequence[str],
     resampling: Mapping[str, Any],
+    metrics: pl.DataFrame,
     **given: Any,
 ) -> pl.DataFrame:
-    """The table `claims`; `given` are the other fields of `Evidence`."""
-    evidence = Evidence(resampling=Resampling(**resampling), **given)
+    """The table `claims`; `metrics` is the table, and `given` are the other fields of `Evidence`."""
+    evidence = Evidence(metrics=values_of(metrics), resampling=Resampling(**resampling), **given)
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "estimate", "ci_low", "ci_high", "p_max_t"))
     return judged

@@ -145,10 +145,6 @@ at the front. The difference is of the first that is contrasted of normalised ef
 variance and cosine anisotropy, or else of another metric of how alike tokens are."""
     tokens: int = Field(256, ge=8)
     """Most tokens of a text that are shown: the first ones."""
-    matrix_tokens: int = Field(64, ge=2)
-    """Most tokens of a text in the matrix of their cosines: the first ones."""
-    matrix_layers: int = Field(6, ge=1)
-    """Most layers with that matrix, evenly spaced, the last among them; fewer where the page would pass 3 MB."""
 
 
 class Extrema(Section):

@@ -118,9 +118,13 @@ def shown_texts(study: Study, model: str) -> dict[str, Any]:
     variant, minus = (labels.get(name, name) for name in (choice["variant"], choice["minus"]))
     title = describe_metric(choice["metric"]).title.lower() if choice["metric"] else ""
     return {
+        "name": model,
         "model": labels.get(model, model),
         "variants": _labelled(study, study.example_variants),
+        "reviews": study.examples.reviews,
+        "choice": choice,
         "contrast": f"{title} of {variant} − {minus}" if choice["variant"] else title,
+        "tokens": study.examples.tokens,
     }
 
 

@@ -7,34 +7,31 @@ mask: a causal query that sees at most w keys gives each of them at least 1/w.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import TokenMeasure, measured_table
+from homogenization.measures.reviews import spans_of
+from homogenization.metrics.attention import ATTENTION_METRICS, ReceivedAttention
 from homogenization.names.columns import columns
-from homogenization.run.errors import HomogenizationError
-from homogenization.states.stream import TokenStates
+from homogenization.states.store import StateStore
 
-# Relative: rows of a softmax that was rounded to bfloat16 sum to 1 within 2^-9.
-_SUM_TOLERANCE = 0.01
-
-#: A row for each review and block.
+N_BINS = 20
+#: A row for each review and block; none where the attention of the architecture is out of reach, or was not recorded.
 ATTENTION_SCHEMA = {
     **columns("model", "variant", "review_id"),
     "layer": pl.Int32,  #: the block, from 1
     **columns("depth", "n_tokens"),
-    "first_token_share": pl.Float64,  #: c₁ / n
-    "uniform_first_token_share": pl.Float64,  #: the same under uniform attention
+    **dict.fromkeys(ATTENTION_METRICS, pl.Float64),  #: the metrics of attention, by their names
     #: mean c_j in 20 bins of relative position, without the first token; NaN in an empty bin
     "received": pl.List(pl.Float64),
     "uniform": pl.List(pl.Float64),  #: the same under uniform attention
-    "tokens": pl.List(pl.Int64),  #: tokens in each bin
 }
 
 
+@lru_cache(1024)
 def uniform_attention(n: int, causal: bool, window: int | None = None) -> np.ndarray:
     """(n,) float64 attention received by each token when every query attends equally to all that it can see.
 
@@ -52,82 +49,33 @@ def uniform_attention(n: int, causal: bool, window: int | None = None) -> np.nda
     return from_here_on[tokens if causal else first] - from_here_on[ahead]
 
 
-def position_bins(n: int, n_bins: int) -> np.ndarray:
-    """(n - 1,) bin of each token after the first by its relative position j / (n - 1), j = 1 .. n - 1; the last is 1.
+def profile(received: np.ndarray, n_bins: int = N_BINS) -> np.ndarray:
+    """(n_bins,) mean of (n,) attention over the tokens after the first whose relative position is in each bin.
 
-    Bins are [k / n_bins, (k + 1) / n_bins), the last one closed; integer arithmetic keeps edges exact.
+    It is j / (n - 1), j = 1 .. n - 1; bins are [k / n_bins, (k + 1) / n_bins), the last one closed; integer arithmetic
+    keeps edges exact. NaN in a bin without tokens.
     """
-    return np.minimum(np.arange(1, n) * n_bins // max(n - 1, 1), n_bins - 1)
-
-
-def attention_profile(received: np.ndarray, uniform: np.ndarray, n_bins: int = 20) -> dict[str, float | np.ndarray]:
-    """The profile of one review at one layer.
-
-    Args:
-        received: (n,) c_j, n >= 1.
-        uniform: (n,) the same under uniform attention.
-        n_bins: bins of relative position.
-
-    Returns:
-        The columns of `ATTENTION_SCHEMA` from `first_token_share` on: `received`, `uniform` and `tokens` are (n_bins,),
-        float64 and int64.
-    """
-    received = received.astype(np.float64)
     n = len(received)
-    bins = position_bins(n, n_bins)
+    bins = np.minimum(np.arange(1, n) * n_bins // max(n - 1, 1), n_bins - 1)
     counts = np.bincount(bins, minlength=n_bins)
-    occupied = np.where(counts > 0, counts, np.nan)
-    return {
-        "first_token_share": float(received[0] / n),
-        "uniform_first_token_share": float(uniform[0] / n),
-        "received": np.bincount(bins, received[1:], n_bins) / occupied,
-        "uniform": np.bincount(bins, uniform[1:], n_bins) / occupied,
-        "tokens": counts,
-    }
+    return np.bincount(bins, received[1:], n_bins) / np.where(counts > 0, counts, np.nan)
 
 
-def check_sum(received: np.ndarray, review_id: str, layer: int) -> None:
-    """Refuse received attention that does not sum to the number of tokens.
-
-    Raises:
-        HomogenizationError: naming review, layer and sum.
-    """
-    n, total = len(received), float(received.sum(dtype=np.float64))
-    if not abs(total - n) <= _SUM_TOLERANCE * n:
-        raise HomogenizationError(
-            f"review {review_id}, layer {layer}: the attention received by its {n} tokens sums to {total:.6g}, not to "
-            f"{n}: the rows of this model's attention do not sum to 1. Set 'record_attention: false' for the states, "
-            f"or leave the model out."
-        )
-
-
-@dataclass(frozen=True)
-class Attention(TokenMeasure):
-    """Profiles of every review and layer (1 .. blocks): the table `ATTENTION_SCHEMA`. It reads no states of tokens."""
-
-    schemas = (ATTENTION_SCHEMA,)
-    states: TokenStates
-    n_bins: int = 20
-
-    def tables(self) -> tuple[pl.DataFrame]:
-        """The table.
-
-        Raises:
-            HomogenizationError: attention was not recorded, or sums are not the number of tokens.
-        """
-        attention = self.states.attention_received()
-        if attention is None:
-            raise HomogenizationError(
-                "the store holds no received attention; set 'record_attention: true' for the states and extract them "
-                "again"
-            )
-        return (measured_table(_rows(self.states, attention, self.n_bins), self.states, ATTENTION_SCHEMA),)
-
-
-def _rows(store: TokenStates, attention: np.ndarray, n_bins: int) -> Iterator[dict[str, Any]]:
-    for layer, (of_layer, window) in enumerate(zip(attention, store.attention_windows, strict=True), start=1):
-        for index, review_id in enumerate(store.review_ids):
-            received = of_layer[store.review_offsets[index] : store.review_offsets[index + 1]]
-            check_sum(received, review_id, layer)
-            profile = attention_profile(received, uniform_attention(len(received), store.causal, window), n_bins)
-            yield {"review_id": review_id, "layer": layer, "n_tokens": len(received), **profile}
+def attention_rows(store: StateStore) -> Iterator[dict[str, Any]]:
+    """The rows of `ATTENTION_SCHEMA`, without model, variant and depth, block by block."""
+    received, first = store.attention_received(), store.attention_first()
+    if received is None or first is None:
+        return
+    for block, window in enumerate(store.attention_windows):
+        for number, (review_id, span) in enumerate(spans_of(store)):
+            n = span.stop - span.start
+            of_review = received[block, span].astype(np.float64)
+            attention = ReceivedAttention(of_review, uniform_attention(n, store.causal, window), first[number, block])
+            yield {
+                "review_id": review_id,
+                "layer": block + 1,
+                "n_tokens": n,
+                **{name: metric.compute(attention) for name, metric in ATTENTION_METRICS.items()},
+                "received": profile(attention.received),
+                "uniform": profile(attention.uniform),
+            }

@@ -1,23 +1,24 @@
-"""A pass of reviews through a model that measures how alike tokens are at every point of every block."""
+"""How alike the tokens of a review are at every point of every block, by one more pass through the model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
 
-from homogenization.measures.blocks import check_sums, find_layout, points_captured
+from homogenization.measures.layouts import check_sums, find_layout
 from homogenization.measures.reviews import measured_table
-from homogenization.measures.tridiagonal import tridiagonal_forms
-from homogenization.measures.views import TokenGram, look_of
-from homogenization.metrics.cosines import inverse, mean_of_pairs
-from homogenization.metrics.gram import Tridiagonal
+from homogenization.measures.spectra import singular_values
+from homogenization.measures.views import ROWS_OF, view_rows
+from homogenization.metrics.cosines import mean_cosine, norms
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+from homogenization.models.network import LanguageModel
 from homogenization.names.columns import columns
-from homogenization.states.network import forward, refuse_not_finite
-from homogenization.states.reading import Reading
-from homogenization.states.stream import place_of
+from homogenization.states.forward import forward, refuse_not_finite
+from homogenization.states.long_texts import Texts, tokens_read
+from homogenization.states.store import identity_of
+
+Metadata = dict[str, Any]
 
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
 TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST, "centred", "centred_without_first")
@@ -38,39 +39,30 @@ COMPONENT_STATES_SCHEMA = {
 }
 
 
-def token_alignment(gram: TokenGram) -> np.ndarray:
-    """Mean norm, cosine anisotropy and singular anisotropy of the tokens of one review.
+def token_alignment(tokens: np.ndarray) -> dict[str, dict[str, float]]:
+    """Mean norm, mean cosine and σ₁² / Σσ² of the tokens of one review, (n, d), by view and name (`NUMBERS`).
 
-    Cosine anisotropy is the mean of u_i . u_j over i != j, u_i = x_i / |x_i| (Godey et al. 2024); a zero token has no
-    direction and counts as u = 0. Singular anisotropy is the largest squared singular value over the sum of all. In the
-    views `centred` and `centred_without_first`, the mean of the view's tokens is subtracted from each first.
-
-    Returns:
-        float64 (views, numbers), in the order of `TOKEN_VIEWS` and `NUMBERS`. NaN where a view lacks the token or pair
-        that a number needs.
+    NaN where a view lacks the token or pair that a number needs.
     """
-    products = gram.raw, gram.raw[1:, 1:], gram.centred, gram.shifted[1:, 1:]
-    forms = [form for look in ("raw", "centred") for form in tridiagonal_forms(look_of(look)[0], gram)]
-    return np.array([_alignment(*of_view) for of_view in zip(products, forms, strict=True)])
+    found = {}
+    for view in TOKEN_VIEWS:
+        named = ROWS_OF.get(view, view)
+        rows, squares = view_rows(named, tokens), singular_values(tokens, [named])[named] ** 2
+        found[view] = {
+            "mean_norm": float(norms(rows).mean()) if len(rows) else np.nan,
+            "cosine_anisotropy": float(mean_cosine(rows)),
+            "singular_anisotropy": float(squares[0] / squares.sum()) if squares.any() else np.nan,
+        }
+    return found
 
 
-def _alignment(products: np.ndarray, form: Tridiagonal) -> tuple[float, float, float]:
-    """The numbers of one view, from the inner products (n, n) of its tokens and a form with their eigenvalues."""
-    squares, n = products.diagonal().clip(min=0), len(products)
-    lengths, energy = np.sqrt(squares), squares.sum()
-    scale = inverse(lengths)
-    return (
-        lengths.mean() if n else np.nan,
-        mean_of_pairs(scale @ products @ scale, np.count_nonzero(lengths), n if n > 1 else np.nan),
-        min(form.largest() / energy, 1.0) if energy else np.nan,
-    )
-
-
-def component_states(reading: Reading) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Let a model read, and measure the tokens at every point of every block.
+def component_states(model: LanguageModel, texts: Texts, identity: Mapping[str, str]) -> tuple[pl.DataFrame, Metadata]:
+    """Let a model read reviews, and measure the tokens at every point of every block.
 
     Args:
-        reading: what the model reads.
+        model: model that reads.
+        texts: reviews of one variant, with their originals.
+        identity: `model`, `variant` and `shard`.
 
     Returns:
         The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
@@ -79,29 +71,23 @@ def component_states(reading: Reading) -> tuple[pl.DataFrame, dict[str, Any]]:
     Raises:
         HomogenizationError: components that can't be told apart, states that are not finite.
     """
-    transformer, tokens = reading.model.transformer, reading.tokens
-    layout = find_layout(transformer)
-    if len(reading.review_ids):
-        check_sums(transformer, layout, tokens.token_ids[: tokens.review_offsets[1]])
-    rows: list[dict[str, Any]] = []
-
-    def run_pass(review: int, token_ids: Sequence[int]) -> None:
-        name = reading.review_ids[review]
-
-        def take(layer: int, point: str, states: torch.Tensor) -> None:
-            refuse_not_finite(states, f"{reading.contents.identity}, {point} of block {layer}, review {name}")
-            place = place_of(name, point, layer, states)
-            numbers = token_alignment(TokenGram(states.double().cpu().numpy())).tolist()
-            for view, of_view in zip(TOKEN_VIEWS, numbers, strict=True):
-                rows.append({**place, "view": view, **dict(zip(NUMBERS, of_view, strict=True))})
-
-        with points_captured(transformer, layout, take):
-            forward(transformer, token_ids)
-
-    reading.each_review(run_pass)
-    table = measured_table(rows, reading, COMPONENT_STATES_SCHEMA)
-    in_order = {"point": list(layout.points), "view": TOKEN_VIEWS, "review_id": reading.review_ids}
+    layout, rows = find_layout(model), []
+    review_ids, tokens = tokens_read(model, texts)
+    for number, token_ids in enumerate(tokens.by_review):
+        points = forward(model, token_ids, taps=layout.points, head=False).taps
+        if number == 0:
+            check_sums(model, layout, points)
+        for (block, point), states in points.items():
+            where = f"{identity_of(identity)}, {point} of block {block + 1}, review {review_ids[number]}"
+            refuse_not_finite(states, where)
+            place = {"review_id": review_ids[number], "layer": block + 1, "point": point}
+            place |= dict(zip(("n_tokens", "width"), states.shape, strict=True))
+            aligned = token_alignment(states.double().cpu().numpy())
+            rows += [{**place, "view": view, **numbers} for view, numbers in aligned.items()]
+        print(f"review {review_ids[number]}: {len(token_ids)} tokens", flush=True)
+    table = measured_table(rows, COMPONENT_STATES_SCHEMA, identity, model.n_blocks)
+    in_order = {"point": list(layout.points), "view": TOKEN_VIEWS, "review_id": review_ids}
     table = table.sort("layer", *(pl.col(name).cast(pl.Enum(values)) for name, values in in_order.items()))
     components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
-    provenance = {**reading.attributes, "n_blocks": transformer.n_blocks}
+    provenance = {**model.provenance, **identity, "n_blocks": model.n_blocks}
     return table, {"layout": layout.name, "components": components, "states": provenance}

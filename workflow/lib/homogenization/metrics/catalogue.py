@@ -2,15 +2,16 @@
 
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.geometry import GEOMETRY_METRICS
-from homogenization.metrics.registry import Metric
+from homogenization.metrics.registry import ALL_TOKENS, Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS
 
-_METRICS = {**SPECTRAL_METRICS, **GEOMETRY_METRICS, **ATTENTION_METRICS}
+# Contrasted beside the others: what depends on it may answer to it. All tables of matrices have it.
+TOKEN_COUNT = "n_tokens"
+_COUNT = Metric(TOKEN_COUNT, len, "Number of tokens", "tokens", "grows", bounds=(1, None), views=(ALL_TOKENS,))
+
+_METRICS = {**SPECTRAL_METRICS, **GEOMETRY_METRICS, TOKEN_COUNT: _COUNT, **ATTENTION_METRICS}
 
 METRIC_NAMES = tuple(_METRICS)
-
-# Contrasted beside the others: what depends on it may answer to it.
-TOKEN_COUNT = "n_tokens"
 
 # The table `first_token` is made where all of these are configured.
 CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")

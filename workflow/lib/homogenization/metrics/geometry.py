@@ -1,24 +1,71 @@
 """Metrics of token norms and directions.
 
-Each metric is a function of two arguments: the columns of the table `geometry` (a mapping of name to array), and the
-view, `all_tokens` or `without_first`. To add a metric, write one such function and decorate it.
+Each metric is a function of the `TokenMatrix` of a review; that of the view `without_first` gets the matrix without the
+first token. To add a metric, write one such function and decorate it: the measure job writes it as a column.
 
 It imports numpy alone, because every parse of the Snakefile reads the names.
 """
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 
-from homogenization.metrics.cosines import mean_of_pairs
-from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, Columns, Metric, registrar
+from homogenization.metrics.cosines import mean_of_pairs, norms, unit_rows
+from homogenization.metrics.registry import ALL_TOKENS, BOTH, WITHOUT_FIRST, Metric, registrar
 
 GEOMETRY_METRICS: dict[str, Metric] = {}
 geometry_metric = registrar(GEOMETRY_METRICS)
 
-BOTH = (ALL_TOKENS, WITHOUT_FIRST)
+
+class TokenMatrix:
+    """The tokens of one review, their norms and directions; each is computed once, when it is asked for.
+
+    A zero token has no direction; it counts as u = 0.
+
+    Attributes:
+        rows: (n, d) float64, n >= 0; finite.
+    """
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows = rows
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """(n,) Euclidean norms."""
+        return norms(self.rows)
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """(n, d) tokens scaled to length 1."""
+        return unit_rows(self.rows)
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """(n, n) inner products of the tokens."""
+        return self.rows @ self.rows.T
+
+    @cached_property
+    def cosines(self) -> np.ndarray:
+        """(n, n) cosines of the tokens."""
+        return self.units @ self.units.T
+
+    @cached_property
+    def resultant(self) -> np.ndarray:
+        """(d,) sum of the units."""
+        return self.units.sum(axis=0)
+
+    @cached_property
+    def without_first(self) -> "TokenMatrix":
+        """The tokens after the first."""
+        rest = TokenMatrix(self.rows[1:])
+        rest.norms, rest.units, rest.cosines = self.norms[1:], self.units[1:], self.cosines[1:, 1:]
+        return rest
 
 
-def _of_view(columns: Columns, name: str, view: str) -> np.ndarray:
-    return columns[name] if view == ALL_TOKENS else columns[f"{name}_{view}"]
+def _or_nan(number: Callable[[np.ndarray], float], values: np.ndarray) -> float:
+    """A number of (n,) values; NaN without any."""
+    return float(number(values)) if values.size else np.nan
 
 
 @geometry_metric(
@@ -29,9 +76,10 @@ def _of_view(columns: Columns, name: str, view: str) -> np.ndarray:
     homogenization=1,
     with_length="changes",
 )
-def resultant_length(columns: Columns, view: str) -> np.ndarray:
+def resultant_length(tokens: TokenMatrix) -> float:
     """Length of the mean of all tokens scaled to length 1: 1 if all point the same way (Mardia & Jupp 2000)."""
-    return _of_view(columns, "resultant_length", view)
+    n = len(tokens.rows)
+    return float(norms(tokens.resultant) / n) if n else np.nan
 
 
 @geometry_metric(
@@ -42,16 +90,14 @@ def resultant_length(columns: Columns, view: str) -> np.ndarray:
     homogenization=1,
     with_length="same",
 )
-def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
+def cosine_anisotropy(tokens: TokenMatrix) -> float:
     """Mean cosine of all pairs of different tokens: 1 if all point the same way (Godey et al. 2024).
 
     (n R^2 - m / n) / (n - 1) with m nonzero tokens; for m = n, the usual case, (n R^2 - 1) / (n - 1). NaN for fewer
     than two tokens.
     """
-    n = columns["n_tokens"] - (view == WITHOUT_FIRST)
-    n = np.where(n > 1, n, np.nan)
-    length = _of_view(columns, "resultant_length", view)
-    return mean_of_pairs((n * length) ** 2, _of_view(columns, "n_directed", view), n)
+    n, square = len(tokens.rows), tokens.resultant @ tokens.resultant
+    return float(mean_of_pairs(square, np.count_nonzero(tokens.norms), n if n > 1 else np.nan))
 
 
 @geometry_metric(
@@ -61,17 +107,17 @@ def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
     views=BOTH,
     with_length="same",
 )
-def cosine_dispersion(columns: Columns, view: str) -> np.ndarray:
+def cosine_dispersion(tokens: TokenMatrix) -> float:
     """Standard deviation of the cosines of token pairs."""
-    return _of_view(columns, "cosine_std", view)
+    return _or_nan(np.std, tokens.cosines[np.tri(len(tokens.rows), k=-1, dtype=bool)])
 
 
 @geometry_metric(
     title="Norm of the first token", label="‖x₁‖", bounds=(0, None), views=(ALL_TOKENS,), with_length="same"
 )
-def first_token_norm(columns: Columns, view: str) -> np.ndarray:
+def first_token_norm(tokens: TokenMatrix) -> float:
     """Length of the vector of the first token."""
-    return columns["norm_first"]
+    return float(tokens.norms[0])
 
 
 @geometry_metric(
@@ -81,21 +127,9 @@ def first_token_norm(columns: Columns, view: str) -> np.ndarray:
     views=(WITHOUT_FIRST,),
     with_length="same",
 )
-def other_token_norm(columns: Columns, view: str) -> np.ndarray:
+def other_token_norm(tokens: TokenMatrix) -> float:
     """Median length of the vectors of the tokens after the first."""
-    return columns["norm_rest_median"]
-
-
-@geometry_metric(
-    title="Largest norm after the first token",
-    label="max ‖x‖ after the first token",
-    bounds=(0, None),
-    views=(WITHOUT_FIRST,),
-    with_length="changes",
-)
-def other_token_norm_max(columns: Columns, view: str) -> np.ndarray:
-    """Largest norm of the tokens after the first: massive activations can sit on any token."""
-    return columns["norm_rest_max"]
+    return _or_nan(np.median, tokens.norms)
 
 
 @geometry_metric(
@@ -105,10 +139,9 @@ def other_token_norm_max(columns: Columns, view: str) -> np.ndarray:
     views=(ALL_TOKENS,),
     with_length="same",
 )
-def first_token_norm_ratio(columns: Columns, view: str) -> np.ndarray:
+def first_token_norm_ratio(tokens: TokenMatrix) -> float:
     """Length of the first token / median length of the others; undefined where that is 0."""
-    others = columns["norm_rest_median"]
-    return columns["norm_first"] / np.where(others > 0, others, np.nan)
+    return float(tokens.norms[0] / (other_token_norm(tokens.without_first) or np.nan))
 
 
 @geometry_metric(
@@ -118,9 +151,9 @@ def first_token_norm_ratio(columns: Columns, view: str) -> np.ndarray:
     views=(ALL_TOKENS,),
     with_length="changes",
 )
-def first_token_energy_share(columns: Columns, view: str) -> np.ndarray:
+def first_token_energy_share(tokens: TokenMatrix) -> float:
     """Share of the first token in the sum of squared lengths: a lower bound of the maximum explainable variance."""
-    return columns["squared_norm_share_first"]
+    return float(tokens.norms[0] ** 2 / ((tokens.norms**2).sum() or np.nan))
 
 
 @geometry_metric(
@@ -131,12 +164,6 @@ def first_token_energy_share(columns: Columns, view: str) -> np.ndarray:
     homogenization=1,
     with_length="same",
 )
-def cosine_to_first_token(columns: Columns, view: str) -> np.ndarray:
+def cosine_to_first_token(tokens: TokenMatrix) -> float:
     """Mean cosine of the other tokens to the first."""
-    return columns["cosine_to_first"]
-
-
-@geometry_metric(title="Number of tokens", label="tokens", bounds=(1, None), views=(ALL_TOKENS,), with_length="grows")
-def n_tokens(columns: Columns, view: str) -> np.ndarray:
-    """Number of tokens that the model reads, the same at every layer."""
-    return columns["n_tokens"].astype(np.float64)
+    return _or_nan(np.mean, tokens.cosines[0, 1:])

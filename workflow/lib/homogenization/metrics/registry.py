@@ -1,15 +1,12 @@
 """The record of a metric: a function under a name, with the title, label and bounds that figures show."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 ALL_TOKENS = "all_tokens"
 WITHOUT_FIRST = "without_first"
-
-Columns = Mapping[str, np.ndarray]  # columns of a table by name
+BOTH = (ALL_TOKENS, WITHOUT_FIRST)
 
 
 def view_without_first(view: str) -> str:
@@ -23,7 +20,7 @@ class Metric:
 
     Attributes:
         name: its name in the configuration and in every table.
-        compute: values of the metric, (rows,) float64, NaN where it is undefined.
+        compute: the metric, NaN where it is undefined: of a `SpectrumBatch`, a `TokenMatrix` or a `ReceivedAttention`.
         title: title of its figure.
         label: label of its axis, with the symbol or the unit.
         bounds: smallest and largest possible value; None where there is none.
@@ -35,7 +32,7 @@ class Metric:
     """
 
     name: str
-    compute: Callable[..., np.ndarray]
+    compute: Callable[..., Any]
     title: str
     label: str
     with_length: Literal["same", "changes", "grows"]
@@ -61,7 +58,7 @@ def registrar(registry: dict[str, Metric]) -> Callable[..., Callable]:
     """
 
     def metric(**described: Any) -> Callable:
-        def register(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        def register(compute: Callable) -> Callable:
             name = compute.__name__
             registry[name] = Metric(name=name, compute=compute, **described)
             return compute

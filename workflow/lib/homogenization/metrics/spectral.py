@@ -17,9 +17,6 @@ from homogenization.metrics.registry import Metric, registrar
 SPECTRAL_METRICS: dict[str, Metric] = {}
 spectral_metric = registrar(SPECTRAL_METRICS)
 
-# The smallest share of the largest eigenvalue that a float64 Gram matrix resolves well enough for a logarithm.
-_RESOLVED = 1e-12
-
 
 @dataclass(frozen=True)
 class SpectrumBatch:
@@ -63,17 +60,6 @@ class SpectrumBatch:
         squares = self.relative**2
         return squares / squares.sum(axis=1, keepdims=True)
 
-    @cached_property
-    def energy_entropy(self) -> np.ndarray:
-        """(rows,) H(q) in nats."""
-        return _entropy(self.q)
-
-
-def _entropy(shares: np.ndarray) -> np.ndarray:
-    """(rows, k) shares -> (rows,) entropy in nats."""
-    logarithms = np.log(np.where(shares == 0, 1.0, shares))
-    return -np.einsum("ij,ij->i", shares, logarithms)
-
 
 @spectral_metric(
     title="Effective rank",
@@ -84,7 +70,8 @@ def _entropy(shares: np.ndarray) -> np.ndarray:
 )
 def effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     """How many directions the tokens use: exp H(p), p the singular values as shares (Roy & Vetterli 2007)."""
-    return np.exp(_entropy(spectra.p))
+    logarithms = np.log(np.where(spectra.p == 0, 1.0, spectra.p))
+    return np.exp(-(spectra.p * logarithms).sum(axis=1))
 
 
 @spectral_metric(
@@ -114,41 +101,6 @@ def max_explainable_variance(spectra: SpectrumBatch) -> np.ndarray:
     return spectra.q[:, 0]
 
 
-def _schatten(spectra: SpectrumBatch, power: int) -> np.ndarray:
-    """(sum s^power)^(1/power) / s_1."""
-    return (spectra.relative**power).sum(axis=1) ** (1 / power)
-
-
-@spectral_metric(
-    title="Schatten 1-norm (nuclear norm)", label="Schatten 1-norm, Σσ", bounds=(0, None), with_length="grows"
-)
-def schatten_1(spectra: SpectrumBatch) -> np.ndarray:
-    """Sum of the singular values of the token matrix."""
-    return _schatten(spectra, 1) * spectra.largest
-
-
-@spectral_metric(
-    title="Schatten 2-norm (Frobenius norm)", label="Schatten 2-norm, (Σσ²)^½", bounds=(0, None), with_length="grows"
-)
-def schatten_2(spectra: SpectrumBatch) -> np.ndarray:
-    """Square root of the sum of the squared singular values, and so of the squared lengths of the tokens."""
-    return _schatten(spectra, 2) * spectra.largest
-
-
-@spectral_metric(title="Schatten 4-norm", label="Schatten 4-norm, (Σσ⁴)^¼", bounds=(0, None), with_length="grows")
-def schatten_4(spectra: SpectrumBatch) -> np.ndarray:
-    """Fourth root of the sum of the fourth powers of the singular values."""
-    return _schatten(spectra, 4) * spectra.largest
-
-
-@spectral_metric(
-    title="Schatten ∞-norm (spectral norm)", label="Schatten ∞-norm, σ₁", bounds=(0, None), with_length="grows"
-)
-def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
-    """Largest singular value of the token matrix."""
-    return spectra.largest
-
-
 @spectral_metric(
     title="Schatten ratio, 1 to 2",
     label="Schatten ratio, ‖X‖₁ / ‖X‖₂",
@@ -158,71 +110,7 @@ def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
 )
 def schatten_1_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """Schatten 1-norm / 2-norm: 1 if all tokens lie on one line, at most the root of the largest possible rank."""
-    return _schatten(spectra, 1) / _schatten(spectra, 2)
-
-
-@spectral_metric(
-    title="Schatten ratio, 4 to 2",
-    label="Schatten ratio, ‖X‖₄ / ‖X‖₂",
-    bounds=(0, 1),
-    homogenization=1,
-    with_length="changes",
-)
-def schatten_4_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Schatten 4-norm / 2-norm: 1 if all tokens lie on one line, at least r^(−1/4), r the largest possible rank."""
-    return _schatten(spectra, 4) / _schatten(spectra, 2)
-
-
-@spectral_metric(
-    title="Schatten ratio, ∞ to 2",
-    label="Schatten ratio, ‖X‖∞ / ‖X‖₂",
-    bounds=(0, 1),
-    homogenization=1,
-    with_length="changes",
-)
-def schatten_inf_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Largest singular value / Schatten 2-norm: the square root of the maximum explainable variance."""
-    return 1 / _schatten(spectra, 2)
-
-
-@spectral_metric(
-    title="Matrix entropy",
-    label="matrix entropy H(σ²/Σσ²) (nats)",
-    bounds=(0, None),
-    homogenization=-1,
-    with_length="grows",
-)
-def matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
-    """Entropy H(q) of the squared singular values as shares, in nats: the von Neumann entropy of X Xᵀ / trace."""
-    return spectra.energy_entropy
-
-
-@spectral_metric(
-    title="Normalised matrix entropy",
-    label="matrix entropy / its bound",
-    bounds=(0, 1),
-    homogenization=-1,
-    with_length="changes",
-)
-def normalized_matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
-    """Matrix entropy / its largest possible value, ln of the largest possible rank; undefined for a rank of 1."""
-    return spectra.energy_entropy / np.where(spectra.size > 1, np.log(np.maximum(spectra.size, 2)), np.nan)
-
-
-@spectral_metric(
-    title="Rank by matrix entropy", label="exp H(σ²/Σσ²)", bounds=(1, None), homogenization=-1, with_length="grows"
-)
-def matrix_entropy_rank(spectra: SpectrumBatch) -> np.ndarray:
-    """Exp H(q), from the squared singular values as shares; the effective rank takes the values themselves."""
-    return np.exp(spectra.energy_entropy)
-
-
-@spectral_metric(
-    title="Stable rank", label="stable rank, Σσ² / σ₁²", bounds=(1, None), homogenization=-1, with_length="grows"
-)
-def stable_rank(spectra: SpectrumBatch) -> np.ndarray:
-    """Sum of the squared singular values / the largest of them (Rudelson & Vershynin 2007)."""
-    return 1 / spectra.q[:, 0]
+    return spectra.relative.sum(axis=1) / np.sqrt((spectra.relative**2).sum(axis=1))
 
 
 @spectral_metric(
@@ -234,44 +122,7 @@ def stable_rank(spectra: SpectrumBatch) -> np.ndarray:
 )
 def participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """How many directions share the variance: 1 / Σq², q the squared singular values as shares (Gao et al. 2017)."""
-    return 1 / np.einsum("ij,ij->i", spectra.q, spectra.q)
-
-
-@spectral_metric(
-    title="Normalised participation ratio",
-    label="participation ratio / its bound",
-    bounds=(0, 1),
-    homogenization=-1,
-    with_length="changes",
-)
-def normalized_participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Participation ratio / its largest possible value, the largest possible rank."""
-    return participation_ratio(spectra) / spectra.size
-
-
-@spectral_metric(
-    title="Decay of the eigenspectrum (α-ReQ)",
-    label="α of λₖ ∝ k^−α",
-    bounds=(0, None),
-    homogenization=1,
-    with_length="grows",
-)
-def alpha_req(spectra: SpectrumBatch) -> np.ndarray:
-    """Steepness α of the power law λₖ ∝ k^−α of the eigenvalues λ = σ² / tokens (Agrawal et al. 2022).
-
-    Minus the slope of the least-squares line of log lambda_k against log k: 0 for orthonormal rows, larger the faster
-    the spectrum decays. All eigenvalues above 1e-12 of the largest count alike; the authors' code fits ranks 4 to 100
-    with weights 1/k, so compare trends rather than values. NaN for fewer than two such eigenvalues.
-    """
-    values = spectra.relative**2  # the factor 1/n only moves the intercept
-    counted = values > _RESOLVED
-    number = counted.sum(axis=1)
-    number = np.where(number > 1, number, np.nan)
-    x = np.where(counted, np.log(np.arange(1, values.shape[1] + 1)), 0.0)
-    y = np.log(np.where(counted, values, 1.0))
-    x = np.where(counted, x - (x.sum(axis=1) / number)[:, None], 0.0)
-    with np.errstate(invalid="ignore"):  # a matrix of zeros gives 0 / 0, the intended NaN
-        return -np.einsum("ij,ij->i", x, y) / np.einsum("ij,ij->i", x, x)
+    return 1 / (spectra.q**2).sum(axis=1)
 
 
 def evaluate(metric: str, spectra: SpectrumBatch) -> np.ndarray:

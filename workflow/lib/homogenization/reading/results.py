@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
@@ -15,6 +16,7 @@ from homogenization.reading.meanings import meanings, schema_of
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.parquet import read_table, table_metadata
 from homogenization.states.store import StateStore, open_store
+from homogenization.tables.metrics import values_of
 from homogenization.variants.schemas import PLACEMENT
 
 #: A row for each review and variant, the original first; a review that was not rewritten in a variant has none there.
@@ -112,6 +114,7 @@ class Results:
         of_schema, schema = ("TEXTS_SCHEMA", TEXTS_SCHEMA) if name == "texts" else schema_of(name) or ("", {})
         known = meanings(of_schema)
         types = schema or self.table(name).schema
+        known |= {name: describe_metric(name).title for name in METRIC_NAMES if name in types and name not in known}
         rows = [(column, str(dtype), known.get(column, "")) for column, dtype in types.items()]
         return pl.DataFrame(rows, schema=dict.fromkeys(("column", "type", "meaning"), pl.String), orient="row")
 
@@ -226,7 +229,7 @@ class Results:
 
     def _only(self, table: str, metric: str, point: str, view: str | None) -> pl.DataFrame:
         """The rows of one metric, point and view: different ones are not to be mixed."""
-        rows = self.table(table)
+        rows = values_of(self.table(table)) if table == "metrics" else self.table(table)
         for column, asked in (("metric", metric), ("point", point), ("view", view)):
             known = rows[column]
             if asked is None and known.n_unique() > 1:

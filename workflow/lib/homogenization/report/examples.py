@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from homogenization.measures.views import ROWS_OF
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.tables.comparisons import same_texts
 
 NAMED, FIRST = "named", "first"  # why a review is there: the configuration names it, or it is first in the sample
-MEASURES = ("cosine_to_mean", "cosine_to_first", "norm", "attention")  # what colours the tokens
 LEAST, MEDIAN, GREATEST = "least", "median", "greatest"  # or it has this difference
 
 Choice = list[tuple[str, str, float | None]]  # review_id, why it is there, and the difference that it has
@@ -43,9 +43,10 @@ def chosen_reviews(
         metric: the metric; None where the study has none.
         view: its view.
     """
-    named = {"model": model, "metric": metric or "", "view": view, "point": RESIDUAL_STREAM}
-    rows = metrics.filter(pl.col("value").is_finite(), **named)
-    output = rows.filter(pl.col("layer") == pl.col("layer").max()).select("variant", "review_id", "value")
+    rows = metrics.filter(model=model, point=RESIDUAL_STREAM, view=ROWS_OF.get(view, view))
+    last = rows.filter(pl.col("layer") == pl.col("layer").max())
+    value = pl.lit(None, pl.Float64) if metric is None else pl.col(metric).cast(pl.Float64)
+    output = last.select("variant", "review_id", value=value).filter(pl.col("value").is_finite())
     found = pl.DataFrame(schema={"review_id": pl.String, "value": pl.Float64})
     if variant is not None:
         of, less = (output.filter(variant=name).drop("variant") for name in (variant, minus))

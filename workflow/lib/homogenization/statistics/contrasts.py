@@ -22,6 +22,7 @@ from homogenization.statistics.estimates import (
 from homogenization.statistics.layers import depth_ranges
 from homogenization.statistics.resampling import Resampling, differences, means
 from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
+from homogenization.tables.metrics import values_of
 from homogenization.tables.over_reviews import as_array
 from homogenization.tables.regions import at_layers
 
@@ -73,7 +74,7 @@ def contrast_table(
     numbers are NaN.
 
     Args:
-        metrics: the table `metrics`, whose reviews of a variant are the accepted ones.
+        metrics: the values of the table `metrics`, whose reviews of a variant are the accepted ones.
         comparisons: the table `comparisons`, a row for each contrast.
         similarity: the table `similarity`, which says of which reviews the two texts are the same.
         names: metrics to contrast; those that `metrics` lacks are left out.
@@ -190,4 +191,4 @@ def tabulate(
     if len(comparisons) and not comparisons["tested"].any():
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
     drawn = Resampling(**resampling)
-    return contrast_table(metrics, comparisons, similarity, names, drawn), comparisons
+    return contrast_table(values_of(metrics), comparisons, similarity, names, drawn), comparisons

@@ -27,6 +27,7 @@ from homogenization.statistics.layers import (
     steepest_span,
 )
 from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
+from homogenization.tables.metrics import values_of
 
 #: A row for each model, variant, view, metric and statistic, along the residual stream. Intervals are those of
 #: [contrasts](#contrastsparquet) over reviews; in the view `pooled_centred` over pools, the output being that after the
@@ -68,7 +69,7 @@ def tabulate(
         resampling: fields of `Resampling`.
     """
     drawn = Resampling(**resampling)
-    parts = [_of_reviews(metrics, names, drawn, pools=False)]
+    parts = [_of_reviews(values_of(metrics), names, drawn, pools=False)]
     if pooled is not None:
         parts.append(_of_reviews(pools_as_reviews(pooled), names, drawn, pools=True))
     return pl.concat(parts).sort("model", "variant", maintain_order=True)

@@ -12,6 +12,7 @@ from homogenization.names.columns import columns, ends_of, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.statistics.layers import LayerValues, layer_values
 from homogenization.statistics.resampling import mean_interval, means
+from homogenization.tables.metrics import values_of
 
 _SIGNS = {"peak": 1, "trough": -1}
 _FLAT = 1e-9  # range over the largest value: less is rounding
@@ -69,7 +70,8 @@ def tabulate(metrics: pl.DataFrame, names: Sequence[str], prominence: float, con
         prominence: least prominence, as a share of the curve's range.
         confidence: level of the intervals.
     """
-    stream = metrics.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in([*names, *_FIRST_TOKEN]))
+    wanted = pl.col("metric").is_in([*names, *_FIRST_TOKEN])
+    stream = values_of(metrics).filter(pl.col("point") == RESIDUAL_STREAM, wanted)
     rows = [
         {"model": model, "variant": variant, **row}
         for (model, variant), table in sorted(stream.partition_by("model", "variant", as_dict=True).items())

@@ -13,6 +13,7 @@ from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.statistics.correlation import paired, pearson_within_layers
 from homogenization.statistics.layers import LayerValues, layer_values
 from homogenization.statistics.resampling import Resampling, resampled
+from homogenization.tables.metrics import values_of
 
 #: A row for each model, variant, view of the outcome and predictor. The outcome is `max_explainable_variance` of the
 #: residual stream. A predictor that the study does not compute has no rows. Intervals are percentile bootstrap
@@ -48,7 +49,7 @@ def tabulate(metrics: pl.DataFrame, resampling: Mapping[str, Any]) -> pl.DataFra
     Returns:
         `FIRST_TOKEN_SCHEMA`, sorted by model and variant.
     """
-    wanted = metrics.filter(
+    wanted = values_of(metrics).filter(
         pl.col("point") == RESIDUAL_STREAM,
         ((pl.col("metric") == OUTCOME) & pl.col("view").is_in(OUTCOME_VIEWS)) | pl.col("metric").is_in(PREDICTORS),
     )

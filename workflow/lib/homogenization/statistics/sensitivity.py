@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
-from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
-from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
+from homogenization.measures.measure import MATRICES_SCHEMA, matrix_rows
 from homogenization.measures.views import VIEWS
-from homogenization.metrics.geometry import GEOMETRY_METRICS
-from homogenization.metrics.spectral import SPECTRAL_METRICS
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.catalogue import TOKEN_COUNT
+from homogenization.metrics.geometry import TokenMatrix
 from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.tables.metrics import registered_values, spectral_values
+from homogenization.tables.metrics import values_of, with_spectral
 
 # tokens (n, d) float64, strength, generator -> (n', d) float64; at strength 0 the tokens as they are, up to rounding
 Cause = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
@@ -124,24 +124,18 @@ def tabulate(n_tokens: int, width: int, seeds: int, seed: int) -> pl.DataFrame:
 
 def metric_values(n_tokens: int, width: int, seeds: range) -> pl.DataFrame:
     """metric, view, cause, strength, seed and value of every matrix."""
-    matrices, spectra, geometry = [], [], []
+    matrices, rows = [], []
     for name, (cause, strengths) in CAUSES.items():
         for strength in strengths:
             for seed in seeds:
                 gaussian = np.random.default_rng([seed, 0]).standard_normal((n_tokens, width))
                 tokens = cause(gaussian, strength, np.random.default_rng([seed, 1]))
-                key = {"review_id": str(len(matrices)), "point": RESIDUAL_STREAM, "layer": 0}  # keys of the tables
-                size = {"n_tokens": tokens.shape[0], "width": tokens.shape[1]}
-                matrices.append((key["review_id"], name, strength, seed))
-                geometry.append({**key, **size, **token_geometry(tokens)})
-                for view, values in singular_values(tokens, VIEWS).items():
-                    spectra.append({**key, **size, "view": view, "singular_values": values})
-    found = pl.concat(
-        [
-            spectral_values(pl.DataFrame(spectra, schema=SPECTRA_SCHEMA), list(SPECTRAL_METRICS)),
-            registered_values(pl.DataFrame(geometry, schema=GEOMETRY_SCHEMA), GEOMETRY_METRICS, list(GEOMETRY_METRICS)),
-        ]
-    )
+                place = {"review_id": str(len(matrices)), "point": RESIDUAL_STREAM, "layer": 0, "n_tokens": len(tokens)}
+                matrices.append((place["review_id"], name, strength, seed))
+                rows += [place | row for row in matrix_rows(TokenMatrix(tokens), VIEWS)]
+    table = with_spectral(pl.DataFrame(rows, schema=MATRICES_SCHEMA))
+    found = values_of(table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in ATTENTION_METRICS))
+    found = found.filter(pl.col("metric") != TOKEN_COUNT)
     named = {"review_id": pl.String, "cause": pl.String, "strength": pl.Float64, "seed": pl.Int64}
     described = pl.DataFrame(matrices, schema=named, orient="row")
     found = found.join(described, on="review_id", how="left", maintain_order="left")

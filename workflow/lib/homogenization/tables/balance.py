@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.sentences import words
-from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_tables
 from homogenization.tables.comparisons import BALANCE_SCHEMA, same_texts, unbalanced
@@ -145,7 +144,7 @@ def balance_table(
 
 def tabulate(
     variants: Sequence[str],
-    geometry: Sequence[str],
+    texts: Sequence[str],
     similarity: pl.DataFrame,
     pairs: Sequence[tuple[str, str, str | None]],
     max_imbalance: float,
@@ -154,13 +153,12 @@ def tabulate(
 
     Args:
         variants: Files of the rewritten reviews and of the originals.
-        geometry: Files of token geometry, which have the number of tokens that each model read.
+        texts: Files of what each model read, which have the number of tokens.
         similarity: The table `similarity`.
         pairs: (variant, control, role).
         max_imbalance: Largest absolute standardised mean difference that counts as balanced.
     """
-    read = read_tables(geometry).filter(point=RESIDUAL_STREAM)
-    tokens = read.select("model", "variant", "review_id", "n_tokens").unique(maintain_order=True)
+    tokens = read_tables(texts).select("model", "variant", "review_id", "n_tokens")
     covariates = covariates_of_reviews(read_tables(variants), similarity, tokens)
     balance = balance_table(covariates, similarity, pairs, max_imbalance)
     for (variant, control), names in unbalanced(balance).items():

@@ -28,14 +28,8 @@ COMPONENTS_SCHEMA = {
 }
 SCHEMAS = {"components": COMPONENTS_SCHEMA}
 COMPONENT_METRICS = ("cosine_anisotropy", "singular_anisotropy")
-# metric of a component -> the same of the stream, in tables/metrics.parquet; and views of such spectral metrics there
+# metric of a component -> the same of the stream, in tables/metrics.parquet
 STREAM_METRICS = {"singular_anisotropy": "max_explainable_variance"}
-SPECTRAL_VIEWS = {
-    "all_tokens": "raw",
-    "without_first": "raw_without_first",
-    "centred": "centred",
-    "centred_without_first": "centred_without_first",
-}
 _KEYS = ("model", "variant", "review_id", "layer", "depth", "view", "metric")
 _GROUP = ("model", "variant", "review_id", "layer", "component", "view", "metric")
 

@@ -1,118 +1,89 @@
-"""Every metric of every accepted review in one long table."""
+"""Every metric of every accepted review: a row for a token matrix, a column for a metric."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
+from homogenization.measures.views import TOKENS_OF
 from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT, describe_metric
 from homogenization.metrics.geometry import GEOMETRY_METRICS
-from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import keep_accepted
 
-#: A row for each review accepted in the variant (every original is), point, layer, view and metric.
-METRICS_SCHEMA = columns("model", "variant", "review_id", "point", "layer", "depth", "view", "metric", "value")
+_PLACE = ("model", "variant", "review_id", "point", "layer", "depth", "view")
+_MEASURED = (*SPECTRAL_METRICS, *GEOMETRY_METRICS, *ATTENTION_METRICS)
+#: A row for each review accepted in the variant (every original is), point, layer and view. Metrics that are not
+#: spectral stand in the views `raw` and `raw_without_first`. NaN where a metric is undefined; null where it is not of
+#: the view, or the study does not have it.
+METRICS_SCHEMA = {**columns(*_PLACE, TOKEN_COUNT), **dict.fromkeys(_MEASURED, pl.Float64)}
+#: The same, a row for each metric too; the views of metrics that are not spectral are `all_tokens` and `without_first`.
+VALUES_SCHEMA = columns(*_PLACE, "metric", "value")
 SCHEMAS = {"metrics": METRICS_SCHEMA}
-_KEYS = ("model", "variant", "review_id", "point", "layer", "depth", "view")
 _ROWS_AT_ONCE = 20_000  # spectra in memory beside their p and q
 
 
-def metrics_of_reviews(
-    spectra: pl.DataFrame, geometry: pl.DataFrame, attention: pl.DataFrame | None, metrics: Sequence[str]
-) -> pl.DataFrame:
-    """The metrics of the reviews of one model, variant and shard: part of the table `metrics` (`METRICS_SCHEMA`).
-
-    A metric of the attention of block l stands at the residual stream after block l; `attention` is None where it was
-    not recorded.
-    """
-    parts = [
-        spectral_values(spectra, [name for name in metrics if name in SPECTRAL_METRICS]),
-        registered_values(geometry, GEOMETRY_METRICS, metrics),
-    ]
-    if attention is not None:
-        at_point = attention.with_columns(pl.lit(RESIDUAL_STREAM).alias("point"))
-        parts.append(registered_values(at_point, ATTENTION_METRICS, metrics))
-    return pl.concat(parts)
-
-
-def spectral_values(spectra: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
-    """Spectral metrics of a table of singular values: `METRICS_SCHEMA`."""
-    parts = [_empty()]
-    for chunk in spectra.iter_slices(_ROWS_AT_ONCE):
-        size = chunk["singular_values"].list.len().to_numpy().astype(np.int64)
-        flat = chunk["singular_values"].explode(empty_as_null=False).to_numpy()
-        batch = SpectrumBatch.from_flat(flat, size)
-        parts.append(_long(chunk.select(*_KEYS), {name: evaluate(name, batch) for name in metrics}))
-    return pl.concat(parts)
-
-
-def registered_values(table: pl.DataFrame, registry: Mapping[str, Metric], metrics: Sequence[str]) -> pl.DataFrame:
-    """Metrics of the columns of `table`, those of `metrics` that `registry` holds: `METRICS_SCHEMA`."""
-    selected = [registry[name] for name in metrics if name in registry]
-    if table.is_empty():
-        return _empty()
-    columns = {column.name: _as_array(column) for column in table.drop(_KEYS, strict=False).iter_columns()}
-    parts = [_empty()]
-    for view in sorted({view for metric in selected for view in metric.views}):
-        keys = table.with_columns(pl.lit(view).alias("view")).select(*_KEYS)
-        values = {metric.name: metric.compute(columns, view) for metric in selected if view in metric.views}
-        parts.append(_long(keys, values))
-    return pl.concat(parts)
-
-
-def _as_array(column: pl.Series) -> np.ndarray:
-    """(rows,) array of a column, (rows, k) of a column of lists of k values."""
-    if column.dtype != pl.List:
-        return column.to_numpy()
-    width = column.list.len().max() or 0
-    return column.explode(empty_as_null=False).to_numpy().reshape(len(column), width)
-
-
-def _empty() -> pl.DataFrame:
-    return pl.DataFrame(schema=METRICS_SCHEMA)
-
-
-def _long(keys: pl.DataFrame, values: Mapping[str, np.ndarray]) -> pl.DataFrame:
-    if not values:
-        return _empty()
-    wide = keys.with_columns(pl.Series(name, column, dtype=pl.Float64) for name, column in values.items())
-    return wide.unpivot(index=_KEYS, on=list(values), variable_name="metric", value_name="value")
-
-
 def tabulate(
-    spectra: Sequence[str],
-    geometry: Sequence[str],
-    attention: Sequence[str] | None,
-    similarity: pl.DataFrame,
-    metrics: Sequence[str],
+    matrices: Sequence[str], attention: Sequence[str], similarity: pl.DataFrame, metrics: Sequence[str]
 ) -> pl.DataFrame:
-    """The table `metrics`, one job after the other; arguments are those of `metrics_of_jobs`."""
-    return pl.concat(metrics_of_jobs(spectra, geometry, attention, similarity, metrics))
-
-
-def metrics_of_jobs(
-    spectra: Sequence[str],
-    geometry: Sequence[str],
-    attention: Sequence[str] | None,
-    similarity: pl.DataFrame,
-    metrics: Sequence[str],
-) -> Iterator[pl.DataFrame]:
-    """The rows of each job in turn, so that the spectra of only one are in memory.
+    """The table `metrics`; the spectra of one job are in memory at a time.
 
     Args:
-        spectra: files of singular values.
-        geometry: files of token geometry, in the same order of jobs.
-        attention: files of received attention, in the same order; None where it was not recorded.
+        matrices: files of spectra and geometry.
+        attention: files of received attention, in the same order of jobs.
         similarity: the table `similarity`, which says which reviews are accepted.
         metrics: names of registered metrics.
     """
+    parts = [pl.DataFrame(schema=METRICS_SCHEMA)]
+    for paths in zip(matrices, attention, strict=True):
+        of_job = [keep_accepted(read_table(path), similarity) for path in paths]
+        parts.append(metrics_of_job(*of_job, metrics))
+    return pl.concat(parts)
 
-    def accepted(path: str | None) -> pl.DataFrame | None:
-        return path and keep_accepted(read_table(path), similarity)
 
-    jobs = zip(spectra, geometry, attention or [None] * len(spectra), strict=True)
-    return (metrics_of_reviews(*map(accepted, paths), metrics) for paths in jobs)
+def metrics_of_job(matrices: pl.DataFrame, attention: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
+    """The rows of one job. A metric of the attention of block l stands at the residual stream after block l."""
+    at_rows = [_attention_at(view, attention) for view in TOKENS_OF]
+    keys = [*_PLACE, TOKEN_COUNT]
+    joined = with_spectral(matrices).join(
+        pl.concat(at_rows, how="diagonal"), on=keys, how="full", coalesce=True, maintain_order="left_right"
+    )
+    left_out = [pl.lit(None, pl.Float64).alias(name) for name in _MEASURED if name not in metrics]
+    return joined.with_columns(left_out).select(*METRICS_SCHEMA)
+
+
+def with_spectral(matrices: pl.DataFrame) -> pl.DataFrame:
+    """`matrices` with the spectral metrics in the place of singular values; null where these are."""
+    rows, parts = matrices.with_row_index("_row"), []
+    for chunk in rows.drop_nulls("singular_values").iter_slices(_ROWS_AT_ONCE):
+        size = chunk["singular_values"].list.len().to_numpy().astype(np.int64)
+        flat = chunk["singular_values"].explode(empty_as_null=False).to_numpy()
+        batch = SpectrumBatch.from_flat(flat, size)
+        parts.append(chunk.select("_row", *(pl.Series(name, evaluate(name, batch)) for name in SPECTRAL_METRICS)))
+    schema = {"_row": pl.UInt32} | dict.fromkeys(SPECTRAL_METRICS, pl.Float64)
+    spectral = pl.concat([pl.DataFrame(schema=schema), *parts])
+    return rows.join(spectral, on="_row", how="left", maintain_order="left").drop("_row", "singular_values")
+
+
+def _attention_at(view: str, attention: pl.DataFrame) -> pl.DataFrame:
+    """The keys, and the metrics of attention that belong into the rows of a view."""
+    names = [name for name, metric in ATTENTION_METRICS.items() if TOKENS_OF[view] in metric.views]
+    named = attention.with_columns(point=pl.lit(RESIDUAL_STREAM), view=pl.lit(view))
+    return named.select(*_PLACE, TOKEN_COUNT, *names)
+
+
+def values_of(metrics: pl.DataFrame) -> pl.DataFrame:
+    """The table `metrics` with a row for each metric (`VALUES_SCHEMA`), without those that are not of a view."""
+    parts = [pl.DataFrame(schema=VALUES_SCHEMA)]
+    for name in METRIC_NAMES:
+        value = pl.col(name).cast(pl.Float64).alias("value")
+        of_metric = metrics.select(*_PLACE, pl.lit(name).alias("metric"), value).drop_nulls("value")
+        if views := describe_metric(name).views:
+            of_tokens = pl.col("view").replace_strict(TOKENS_OF, default=None, return_dtype=pl.String)
+            of_metric = of_metric.with_columns(of_tokens).filter(pl.col("view").is_in(views))
+        parts.append(of_metric)
+    return pl.concat(parts)

@@ -31,11 +31,11 @@ def tabulate(pooled: Sequence[str]) -> pl.DataFrame:
     A view without singular values has `cosine_anisotropy` alone.
     """
     measured = read_tables(pooled)
-    with_spectra = measured.filter(pl.col("singular_values").list.len() > 0)
+    with_spectra = measured.drop_nulls("singular_values")
     lengths = with_spectra["singular_values"].list.len().to_numpy().astype(np.int64)
     batch = SpectrumBatch.from_flat(with_spectra["singular_values"].explode(empty_as_null=False).to_numpy(), lengths)
     spectral = with_spectra.with_columns(pl.Series(name, evaluate(name, batch)) for name in SPECTRAL)
-    of_pairs = measured.filter(pl.col("cosine_std").is_not_nan()).rename({"cosine_std": "cosine_dispersion"})
+    of_pairs = measured.drop_nulls("cosine_std").rename({"cosine_std": "cosine_dispersion"})
     parts = [
         _long(measured, ["cosine_anisotropy"]),
         _long(of_pairs, ["cosine_dispersion"]),

@@ -3,6 +3,7 @@
 import polars as pl
 
 from homogenization.names.columns import columns
+from homogenization.tables.metrics import values_of
 from homogenization.tables.over_reviews import summarise
 
 _GROUP = ("model", "variant", "point", "layer", "depth", "view", "metric")
@@ -20,4 +21,4 @@ SCHEMAS = {"summary": SUMMARY_SCHEMA}
 
 def tabulate(metrics: pl.DataFrame) -> pl.DataFrame:
     """Mean, spread and 95 % interval over reviews of every metric, sorted by its keys."""
-    return summarise(metrics, _GROUP, "value").sort(_GROUP)
+    return summarise(values_of(metrics), _GROUP, "value").sort(_GROUP)

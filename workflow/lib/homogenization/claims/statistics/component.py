@@ -5,8 +5,9 @@ import polars as pl
 
 from homogenization.claims.evidence import Evidence, Found, narrowed
 from homogenization.claims.terms import Claim, UnavailableError, is_pooled
+from homogenization.measures.views import ROWS_OF
 from homogenization.statistics.resampling import weighted_means
-from homogenization.tables.components import SPECTRAL_VIEWS, STREAM_METRICS
+from homogenization.tables.components import STREAM_METRICS
 
 COMPONENT_GROUPS = {  # name in claims -> components of tables/components.parquet, whose changes are summed
     "residual": ("attention_addition", "feed_forward_addition", "addition"),
@@ -50,7 +51,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     found = evidence.over_reviews(lead, contributions.select(groups).to_numpy())
     if claim["by"] == "influence":  # sizes without a sign do not add up to what depth does
         return found
-    of_stream = (SPECTRAL_VIEWS[view], STREAM_METRICS[metric]) if metric in STREAM_METRICS else (view, metric)
+    of_stream = (ROWS_OF.get(view, view), STREAM_METRICS[metric]) if metric in STREAM_METRICS else (view, metric)
     size, n_blocks = evidence.size(model, *of_stream), rows["layer"].n_unique()
     return found | {name: whole / n_blocks for name, whole in size.items()}  # the lead is that of one block
 

@@ -8,22 +8,16 @@ adds that norm's output, ln1_post_out and ln2_post_out.
 To add an architecture, add one entry to `LAYOUTS`. `check_sums` refuses a wrong entry: its sums do not come out.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from homogenization.models.blocks import after_module, before_module, hooked
+from homogenization.models.network import LanguageModel
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.network import Transformer, forward
 
-TakePoint = Callable[[int, str, torch.Tensor], None]
-Tap = tuple[str, str]
-
-_CHECKED_TOKENS = 256  # enough to see massive tokens; a pass over them fits wherever the model fits
 _ROUNDINGS = 4  # tolerance of each sum, in eps of its dtype; a sum of three terms is rounded twice
 
 
@@ -43,7 +37,7 @@ class Layout:
 
     name: str
     modules: frozenset[str]
-    points: Mapping[str, Tap]
+    points: Mapping[str, tuple[str, str]]
     sums: Mapping[str, tuple[str, ...]]
     components: Mapping[str, tuple[str, str]]
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -79,7 +73,7 @@ def _norm_first(
         "ln2_post_out": (post_norms[1], "output"),
         "resid_post": ("", "output"),
     }
-    points = {point: tap for point, tap in points.items() if tap[0] is not None}
+    points = {point: (path, side) for point, (path, side) in points.items() if path is not None}
     added = ["ln1_post_out" if post_norms[0] else "attn_out", "ln2_post_out" if post_norms[1] else "mlp_out"]
     middle = "resid_pre" if parallel else "resid_mid"
     components = {
@@ -139,128 +133,39 @@ LAYOUTS = (
 )
 
 
-def known_layout(model: Transformer) -> Layout | None:
-    """The entry of `LAYOUTS` that all blocks of `model` fit; None without one."""
-    return next((layout for layout in LAYOUTS if all(layout.fits(block) for block in model.blocks)), None)
-
-
-def find_layout(model: Transformer) -> Layout:
+def find_layout(model: LanguageModel) -> Layout:
     """The entry of `LAYOUTS` that all blocks of `model` fit.
 
     Raises:
         HomogenizationError: there is none.
     """
-    if (layout := known_layout(model)) is not None:
-        return layout
-    kinds = sorted({type(block).__name__ for block in model.blocks})
+    for layout in LAYOUTS:
+        if all(layout.fits(block) for block in model.blocks):
+            return layout
     children = sorted({name for block in model.blocks for name, _ in block.named_children()})
-    raise _refusal(
-        model,
-        f"its blocks ({', '.join(kinds)}, made of {', '.join(children)}) are of no known layout "
-        f"({'; '.join(layout.name for layout in LAYOUTS)})",
-    )
+    known = "; ".join(layout.name for layout in LAYOUTS)
+    raise _refusal(model, f"its blocks, made of {', '.join(children)}, are of no known layout ({known})")
 
 
-def norms_attention(model: Transformer) -> bool:
-    """Whether a block passes what its attention puts out through a norm before it adds it to the stream.
-
-    Such a norm (Gemma 2, Gemma 3, OLMo 2) undoes a common factor of the output. It is found in a pass over one token:
-    a norm reads what attention puts out, whatever layout the block has. The norm of BERT reads a sum and is none.
-    """
-    token, found = [0], []
-    attending = forward(model, token).attention.attended
-    outputs: dict[int, torch.Tensor] = {}
-
-    def reads(block: int) -> Callable:
-        def compare(_module: torch.nn.Module, inputs: tuple) -> None:
-            if block in outputs and inputs and inputs[0].data_ptr() == outputs[block].data_ptr():
-                found.append(block)
-
-        return compare
-
-    hooks = [after_module(module, partial(outputs.__setitem__, block)) for block, module in attending.items()]
-    hooks += [
-        module.register_forward_pre_hook(reads(number))
-        for number, block in enumerate(model.blocks)
-        for module in block.modules()
-        if "norm" in type(module).__name__.lower()
-    ]
-    with hooked(hooks):
-        forward(model, token)
-    return bool(found)
-
-
-def _refusal(model: Transformer, reason: str) -> HomogenizationError:
-    """The error for a model whose components can't be told apart."""
-    return HomogenizationError(
-        f"{model.architecture}: {reason}, so the components of its blocks can't be told apart. Leave the model out of "
-        "components.models, or describe its blocks by an entry of LAYOUTS in homogenization/measures/blocks.py."
-    )
-
-
-@contextmanager
-def points_captured(model: Transformer, layout: Layout, take: TakePoint) -> Iterator[None]:
-    """Hand every point of every block to `take`: the layer (block 1 is 1), the point, the states (tokens, width).
-
-    `take` must copy what it keeps. Points come in the order in which the network computes them, which can differ from
-    the order of the layout.
-
-    Raises:
-        HomogenizationError: at the end, if a block passed a point more or less than once.
-    """
-    passed: dict[tuple[int, str], int] = {}
-
-    def read(layer: int, point: str, states: torch.Tensor) -> None:
-        passed[layer, point] = passed.get((layer, point), 0) + 1
-        take(layer, point, states[0])
-
-    hook_of = {"input": before_module, "output": after_module}
-    hooks = [
-        hook_of[side](block.get_submodule(path), partial(read, layer, point))
-        for layer, block in enumerate(model.blocks, start=1)
-        for point, (path, side) in layout.points.items()
-    ]
-    with hooked(hooks):
-        yield
-    for layer in range(1, model.n_blocks + 1):
-        for point in layout.points:
-            if (times := passed.get((layer, point), 0)) != 1:
-                raise _refusal(model, f"block {layer} passes {point} {times} times instead of once")
-
-
-def check_sums(model: Transformer, layout: Layout, token_ids: Sequence[int]) -> None:
-    """Run `model` over a text and compare the points of `layout` that are sums with the sums.
+def check_sums(model: LanguageModel, layout: Layout, points: Mapping[tuple[int, str], Tensor]) -> None:
+    """Compare the points of a pass that are sums with the sums, by block, from 0, and name.
 
     If a block scales a branch, or adds something else too, its additions would be credited with that. Every number of
     every token is compared, so that a massive number can't hide a difference elsewhere.
 
-    Args:
-        model: the transformer.
-        layout: layout of its blocks.
-        token_ids: tokens of a real text, since random tokens show no massive activations; the first 256 are read.
-
     Raises:
         HomogenizationError: a sum does not come out within the rounding of the model's dtype.
     """
-    eps = torch.finfo(model.network.dtype).eps
-    block: dict[str, torch.Tensor] = {}
-
-    def take(layer: int, point: str, states: torch.Tensor) -> None:
-        block[point] = states.to("cpu", torch.float64, copy=True)
-        if len(block) < len(layout.points):
-            return
+    for block in range(model.n_blocks):
         for total, terms in layout.sums.items():
-            difference = (block[total] - sum(block[term] for term in terms)).abs()
-            allowed = _ROUNDINGS * eps * sum(block[term].abs() for term in terms)
-            if not (difference <= allowed).all():
-                found = (difference.norm() / block[total].norm()).item()
-                raise _refusal(
-                    model,
-                    f"in block {layer}, {total} is not the sum of {' and '.join(terms)} (relative difference "
-                    f"{found:.2g}), as it is in the layout {layout.name}",
-                )
-        block.clear()
+            found, *summed = (points[block, point].double() for point in (total, *terms))
+            allowed = _ROUNDINGS * torch.finfo(model.dtype).eps * sum(term.abs() for term in summed)
+            if not ((found - sum(summed)).abs() <= allowed).all():
+                raise _refusal(model, f"in block {block + 1}, {total} is not the sum of {' and '.join(terms)}")
 
-    checked = list(token_ids[:_CHECKED_TOKENS])
-    with points_captured(model, layout, take):
-        forward(model, checked)
+
+def _refusal(model: LanguageModel, reason: str) -> HomogenizationError:
+    return HomogenizationError(
+        f"{model.architecture}: {reason}, so the components of its blocks can't be told apart. Leave the model out of "
+        "components.models, or describe its blocks by an entry of LAYOUTS in homogenization/measures/layouts.py."
+    )
