@@ -26,7 +26,6 @@ ALL = CONFIGS | FURTHER
 # longer than the windows, with the padding token of some; a single token
 TEXTS = random_texts([70, 1])
 TEXTS[0][7] = 3
-WINDOWS = {"gemma2": (WINDOW, None, WINDOW), "qwen2_sliding": (None, WINDOW, WINDOW), "llama": (None, None, None)}
 
 
 def model_of(name, configs=ALL, dtype=torch.float32):
@@ -105,18 +104,30 @@ def test_a_watch_sees_all_weights_once_and_leaves_the_pass_as_it_is(model, name)
 
     result = forward(model, TEXTS[0], watch=look)
     assert_same(result, forward(model, TEXTS[0]))
-    expected = eager(model, TEXTS[0]).attention
+    expected, n = eager(model, TEXTS[0]).attention, len(TEXTS[0])
+    distance = torch.arange(n)[:, None] - torch.arange(n)
+    sees = (distance >= 0) | (name in BIDIRECTIONAL)
+    assert result.causal == (name not in BIDIRECTIONAL)
     assert [attention.block for attention in found] == list(range(model.n_blocks))
     for attention, weights in zip(found, expected, strict=True):
         assert torch.equal(attention.weights, weights)
         assert not weights[:, ~attention.seen].any()
-        n_seen = attention.seen.sum(1)
-        if name in BIDIRECTIONAL:
-            assert torch.equal(attention.seen, attention.seen.T)
-        else:
-            assert not attention.seen.triu(1).any()
-            limit = WINDOWS.get(name, {})[attention.block] if name in WINDOWS else None
-            assert name not in WINDOWS or n_seen.tolist() == [min(at, limit or at) for at in range(1, 71)]
+        if name != "llama4_text":  # sees whole chunks of the text
+            window = result.windows[attention.block] or n
+            assert torch.equal(attention.seen, sees & (distance.abs() < window))
+
+
+def test_what_is_told_of_an_architecture():
+    for name in ALL | WITHOUT_INTERFACE:
+        model = model_of(name, ALL | WITHOUT_INTERFACE)
+        assert model.causal == (name not in BIDIRECTIONAL) or name == "clip_text_model"
+        assert model.has_head == (name not in HEADLESS)
+    windows = {name: forward(model_of(name), TEXTS[1]).windows for name in ("gemma2", "qwen2_sliding", "modernbert")}
+    assert windows == {
+        "gemma2": (WINDOW, None, WINDOW),
+        "qwen2_sliding": (None, WINDOW, WINDOW),
+        "modernbert": (None, WINDOW // 2 + 1, WINDOW // 2 + 1),
+    }
 
 
 def test_an_error_within_a_pass_leaves_nothing_behind(model):

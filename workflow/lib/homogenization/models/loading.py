@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModel,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.weights import told
@@ -35,9 +42,13 @@ def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
         return AutoModel.from_config(config, trust_remote_code=False)
 
 
-def is_causal(config: PreTrainedConfig) -> bool:
-    """Whether the blocks of such a network attend causally; its class on the meta device tells."""
-    return all(getattr(module, "is_causal", True) for module in skeleton(config).modules())
+def is_causal(network: PreTrainedModel) -> bool:
+    """Whether a token attends to earlier ones and itself alone, as the attention modules tell.
+
+    Where none does (BLOOM, DeBERTa), a network that transformers has as a causal language model is one.
+    """
+    flags = [module.is_causal for module in network.modules() if hasattr(module, "is_causal")]
+    return all(flags) if flags else type(network.config) in MODEL_FOR_CAUSAL_LM_MAPPING
 
 
 def load_network(

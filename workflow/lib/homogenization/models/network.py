@@ -19,7 +19,7 @@ from transformers import (
 from homogenization.models.blocks import blocks_of, refuse_several_streams
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
-from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
+from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network, skeleton
 from homogenization.models.tokens import check_tokenizer, load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
@@ -87,13 +87,13 @@ class LanguageModel:
 
     @property
     def has_head(self) -> bool:
-        """Whether the network predicts tokens."""
-        return self.network is not self.base
+        """Whether the network predicts the next token."""
+        return self.network is not self.base and self.causal
 
     @cached_property
     def causal(self) -> bool:
         """Whether a token attends to earlier ones and itself alone."""
-        return all(getattr(module, "is_causal", True) for module in self.base.modules())
+        return is_causal(self.base)
 
 
 def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
@@ -135,7 +135,7 @@ def _from_files(entry: Mapping[str, Any], gpus: int) -> tuple[PreTrainedModel, P
     tokenizer = load_tokenizer(weights.folder, entry["bos"])
     made = {"weights": weights.description, "revision": weights.revision}
     made |= {"dtype": entry["dtype"], "max_tokens": checked_max_tokens(entry, config, tokenizer, weights.folder)}
-    predicts = is_causal(config) and type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    predicts = is_causal(skeleton(config)) and type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
     auto_class = AutoModelForCausalLM if predicts else AutoModel
     options = {"attn_implementation": "eager", **places}
     network = load_network(auto_class, weights.folder, entry["dtype"], head_optional=True, **options)

@@ -81,7 +81,7 @@ def extract(
         "n_blocks": model.n_blocks,
         "width": model.width,
         "layers": list(layers),
-        "causal": model.causal,
+        "causal": model.causal if shape.causal is None else shape.causal,
         "attention_windows": list(shape.windows),
         "storage_dtype": stored,
         **model.provenance,

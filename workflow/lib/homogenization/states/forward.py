@@ -56,6 +56,7 @@ class Pass:
         received: attention that each token receives, c_j = sum over the queries i of A_ij, mean over the heads: float32
             (blocks, n). None where the architecture's attention is out of reach.
         first: mean attention of all queries to the first token, float32 (blocks, heads); None likewise.
+        causal: whether a query sees its own key and earlier ones alone; None where attention is out of reach.
         windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
         taps: (n, width) by block, from 0, and name of the tap.
     """
@@ -65,6 +66,7 @@ class Pass:
     logits: Tensor | None
     received: Tensor | None
     first: Tensor | None
+    causal: bool | None
     windows: tuple[int | None, ...]
     taps: dict[tuple[int, str], Tensor]
 
@@ -78,6 +80,7 @@ class _Record:
     watch: Watch | None
     received: dict[int, Tensor] = field(default_factory=dict)
     first: dict[int, Tensor] = field(default_factory=dict)
+    causal: dict[int, bool] = field(default_factory=dict)
     windows: dict[int, int | None] = field(default_factory=dict)
 
 
@@ -145,7 +148,7 @@ def attend(
             weights = record.watch(Attention(block, weights, _seen(attention_mask, n, query.device)))
         record.received[block] = weights.sum(1).mean(0).float()
         record.first[block] = weights[:, :, 0].mean(1).float()
-        record.windows[block] = sliding_window
+        record.causal[block], record.windows[block] = causal, sliding_window
     return (weights[None].to(value.dtype) @ value).transpose(1, 2).contiguous(), None
 
 
@@ -230,8 +233,9 @@ def forward(
         for rows in (record.received, record.first)
     )
     logits = output.logits[0] if head and model.has_head else None
+    causal = all(record.causal.values()) if measured else None
     windows = tuple(record.windows.get(block) for block in range(model.n_blocks))
-    return Pass(stream, last[0], logits, received, first, windows, tapped)
+    return Pass(stream, last[0], logits, received, first, causal, windows, tapped)
 
 
 def _let_watch(network: PreTrainedModel) -> None:

@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreT
 from homogenization.models.blocks import unsupported
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
-from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
+from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network, skeleton
 from homogenization.models.tokens import check_tokenizer, load_tokenizer, opening_token_id
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
@@ -98,7 +98,7 @@ def _from_files(
     tokenizer = load_tokenizer(weights.folder, entry["bos"])
     made = {"weights": weights.description, "revision": weights.revision}
     made |= {"dtype": entry["dtype"], "max_tokens": checked_max_tokens(entry, config, tokenizer, weights.folder)}
-    auto_class = AutoModelForCausalLM if head and is_causal(config) else AutoModel
+    auto_class = AutoModelForCausalLM if head and is_causal(skeleton(config)) else AutoModel
     return _load_network(auto_class, weights.folder, entry["dtype"], places), tokenizer, made
 
 
