@@ -3,7 +3,6 @@
 import numpy as np
 import torch
 
-from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 from homogenization.states.store import ATTENTION_FIRST, PREDICTIONS, write_store
@@ -26,7 +25,7 @@ def write(
     n_blocks = len(states) - 1
     arrays = {layer_name(layer): of_layer for layer, of_layer in enumerate(states)}
     arrays |= {} if final_norm is None else {FINAL_NORM: final_norm}
-    kept = {point: torch.as_tensor(of_point).to(torch_dtype(dtype)) for point, of_point in arrays.items()}
+    kept = {point: torch.as_tensor(of_point).to(getattr(torch, dtype)) for point, of_point in arrays.items()}
     kept = {point: (of.view(torch.uint16) if dtype == "bfloat16" else of).numpy() for point, of in kept.items()}
     kept |= {} if received is None else {ATTENTION_RECEIVED: received}
     kept |= {} if first is None else {ATTENTION_FIRST: first}

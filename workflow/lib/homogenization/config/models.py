@@ -6,10 +6,10 @@ from pydantic import AfterValidator, Field
 
 from homogenization.config.training import ModelWeights
 from homogenization.config.weights import TrainedWeights
-from homogenization.models.dtypes import Dtype
 from homogenization.run.sections import Section, once
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
+Dtype = Literal["float32", "bfloat16", "float16"]
 
 
 class RunModel(Section):

@@ -5,10 +5,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from homogenization.config.models import RunModel
+from homogenization.config.models import Dtype, RunModel
 from homogenization.config.paths import InputPath, readable
 from homogenization.config.weights import TrainedWeights
-from homogenization.models.dtypes import Dtype
 from homogenization.run.sections import Option, without_nulls
 from homogenization.writers.prompts import load_prompt
 

@@ -37,6 +37,14 @@ def refuse_several_streams(config: Any, architecture: str) -> None:
             raise unsupported(architecture, f"{reason} ({field})")
 
 
+def base_of(network: PreTrainedModel) -> PreTrainedModel:
+    """The network without its head."""
+    if network.base_model is not network or network.get_output_embeddings() is None:
+        return network.base_model
+    # transformers looks for it under another name (Llama 4)
+    return next(part for part in network.children() if isinstance(part, PreTrainedModel))
+
+
 def blocks_of(network: PreTrainedModel) -> ModuleList:
     """The blocks of `network`, in order.
 

@@ -12,26 +12,14 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def placement(device: str, gpus: int) -> dict[str, Any]:
-    """Arguments of `from_pretrained` that load weights straight to `device` (as in `choose_device`), or to all `gpus`.
+    """Arguments of `from_pretrained` that load weights straight to where they are used; empty for the CPU.
+
+    Args:
+        device: `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
+        gpus: number of GPUs; if there are several, each holds some of the blocks.
 
     Raises:
-        HomogenizationError: this machine has no such device, or the job sees fewer GPUs.
-    """
-    if gpus < 2:
-        chosen = choose_device(device)
-        return {} if chosen.type == "cpu" else {"device_map": {"": torch.device(chosen.type, 0)}}
-    if torch.cuda.device_count() < gpus:
-        raise HomogenizationError(
-            f"gpu: {gpus} asked for, and this job sees {torch.cuda.device_count()}; ask for fewer."
-        )
-    return {"device_map": "auto"}
-
-
-def choose_device(device: str) -> torch.device:
-    """The torch device for `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
-
-    Raises:
-        HomogenizationError: this machine has no such device, or torch can't use its GPU.
+        HomogenizationError: this machine has no such device, torch can't use its GPU, or the job sees fewer GPUs.
     """
     present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
@@ -40,7 +28,12 @@ def choose_device(device: str) -> torch.device:
             f"device: {device!r} finds a GPU that torch {torch.__version__} can't use; its driver is "
             f"{_DRIVER.read_text().splitlines()[0]}. Install the torch for it (docs/cluster.md), or set device: cpu."
         )
+    if gpus > 1:
+        if torch.cuda.device_count() < gpus:
+            raise HomogenizationError(f"gpu: {gpus} asked for, and this job sees {torch.cuda.device_count()}.")
+        return {"device_map": "auto"}
     available = [name for name in present if present[name]]
-    if device not in ("auto", *available):
+    chosen = available[0] if device == "auto" else device
+    if chosen not in available:
         raise HomogenizationError(f"device: {device!r} is not here; allowed: auto, {', '.join(available)}.")
-    return torch.device(available[0] if device == "auto" else device)
+    return {} if chosen == "cpu" else {"device_map": {"": torch.device(chosen, 0)}}

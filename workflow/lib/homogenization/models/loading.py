@@ -14,7 +14,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from homogenization.models.dtypes import torch_dtype
+from homogenization.models.blocks import base_of
 from homogenization.models.weights import told
 from homogenization.run.errors import HomogenizationError
 
@@ -74,7 +74,7 @@ def load_network(
     with told(f"{folder}: the weights can't be loaded in {dtype}"):
         network, loading = auto_class.from_pretrained(
             folder,
-            dtype=torch_dtype(dtype),
+            dtype=getattr(torch, dtype),
             use_safetensors=True,
             trust_remote_code=False,
             output_loading_info=True,
@@ -82,8 +82,10 @@ def load_network(
         )
     # a pooler follows the last block, and no state depends on it
     missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
-    if missing and head_optional and not any(name.startswith(f"{network.base_model_prefix}.") for name in missing):
-        return network.base_model
+    base = base_of(network)
+    inside = next(f"{name}." for name, module in network.named_modules() if module is base)
+    if missing and head_optional and base is not network and not any(name.startswith(inside) for name in missing):
+        return base
     if missing:
         raise HomogenizationError(
             f"{folder}: the safetensors lack {len(missing)} tensors of {type(network).__name__}, such as "

@@ -16,7 +16,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from homogenization.models.blocks import blocks_of, refuse_several_streams
+from homogenization.models.blocks import base_of, blocks_of, refuse_several_streams
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network, skeleton
@@ -48,10 +48,7 @@ class LanguageModel:
     @property
     def base(self) -> PreTrainedModel:
         """The network without a head."""
-        if self.network.base_model is not self.network or self.network.get_output_embeddings() is None:
-            return self.network.base_model
-        # transformers looks for it under another name (Llama 4)
-        return next(part for part in self.network.children() if isinstance(part, PreTrainedModel))
+        return base_of(self.network)
 
     @cached_property
     def blocks(self) -> torch.nn.ModuleList:

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
+import torch
 
 from homogenization.models.blocks import blocks_of
-from homogenization.models.dtypes import BYTES
 from homogenization.models.loading import checked_max_tokens, load_config, skeleton
 from homogenization.models.tokens import load_tokenizer
 from homogenization.names.variants import ORIGINAL
@@ -73,7 +73,7 @@ def plan_row(
     parameters = sum(parameter.numel() for parameter in network.parameters())
     return row | {
         "parameters": parameters,
-        "weights_gib": parameters * BYTES[entry["dtype"]] / 2**30,
+        "weights_gib": parameters * getattr(torch, entry["dtype"]).itemsize / 2**30,
         "bytes_written": round(row["tokens"] * (token + _TOKEN_BYTES)) if states["keep"] else 0,
         "estimated": any(variant != counted_as for variant, _, counted_as in jobs),
     }

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from homogenization.models.dtypes import torch_dtype
 from homogenization.models.network import LanguageModel
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
@@ -62,7 +61,7 @@ def extract(
     # a norm follows the last block where it changes its states
     final_norm = [] if torch.equal(shape.states[-1].to(shape.last.device), shape.last) else [FINAL_NORM]
     arrays: dict[str, Any] = {
-        point: torch.empty(len(tokens.token_ids), model.width, dtype=torch_dtype(stored))
+        point: torch.empty(len(tokens.token_ids), model.width, dtype=getattr(torch, stored))
         for point in [*map(layer_name, layers), *final_norm]
     }
     if record_attention and shape.received is not None:

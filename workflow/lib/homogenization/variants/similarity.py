@@ -68,7 +68,7 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
     from transformers import AutoModel
     from transformers.utils import logging as transformers_logging
 
-    from homogenization.models.devices import choose_device
+    from homogenization.models.devices import placement
     from homogenization.models.loading import context_of, load_config, load_network
     from homogenization.models.tokens import load_tokenizer
 
@@ -91,14 +91,13 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
             setattr(config, name, value[:layer])
     verbosity = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()  # the dropped blocks would be reported as unexpected weights
-    model = load_network(AutoModel, folder, "float32", config=config)
+    model = load_network(AutoModel, folder, "float32", config=config, **placement(device, 1))
     transformers_logging.set_verbosity(verbosity)
     if config.is_encoder_decoder:
         model = model.encoder
     tokenizer = load_tokenizer(folder)
     tokenizer.model_max_length = min(LONGEST_INPUT, context_of(config, tokenizer))
-    chosen = choose_device(device).type
-    loaded = Encoder(model.eval().to(chosen), tokenizer, chosen)
+    loaded = Encoder(model.eval(), tokenizer, model.device.type)
     try:
         loaded.states("A text.")
     except (TypeError, ValueError, AttributeError, IndexError) as error:
