@@ -61,7 +61,7 @@ def test_a_model_in_memory_gives_the_states_of_its_folder(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"), [({"tokenizer": None}, "tokenizer: missing"), ({"bos": "always"}, "names a token of the vocabulary")]
+    ("changes", "said"), [({"tokenizer": None}, "tokenizer: missing"), ({"bos": "always"}, "nor its config.json")]
 )
 def test_a_model_in_memory_without_what_it_needs_is_refused(changes, said):
     opens_nothing = copy.deepcopy(trained_tokenizer())
