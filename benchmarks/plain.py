@@ -85,8 +85,8 @@ def attention_metrics(weights: np.ndarray) -> dict[str, dict[str, float]]:
             "sink_rate": (weights[:, :, 0].mean(axis=1) > 0.3).mean(),
         },
         "without_first": {
-            "early_excess_among_others": received[early].sum() / (n - received[0])
-            - uniform[early].sum() / (n - uniform[0]),
+            "early_excess_among_others": received[early].sum() / received[1:].sum()
+            - uniform[early].sum() / uniform[1:].sum(),
         },
     }
 

@@ -35,10 +35,10 @@ def trained_tokenizer():
     return train_tokenizer(EMBEDDED, 300)
 
 
-def tiny(config, max_tokens=512, dtype=torch.float32, weights=None):
-    """A language model around a tiny random network."""
+def tiny(config, max_tokens=512, dtype=torch.float32, weights=None, head=False):
+    """A model around a tiny random network, with or without a language-model head."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
-    made = network(config, dtype)
+    made = network(config, dtype, head)
     if weights is not None:
         weights(made)
     provenance = {"dtype": str(dtype).removeprefix("torch."), "bos": "default"}

@@ -1,12 +1,19 @@
 """Cells of the final tables by transformers and numpy alone, written the plain way."""
 
+import importlib.util
+
 import numpy as np
 import polars as pl
 import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from conftest import ROOT
 from homogenization.tables.metrics import values_of
+
+_specification = importlib.util.spec_from_file_location("plain", ROOT / "benchmarks" / "plain.py")
+plain_script = importlib.util.module_from_spec(_specification)
+_specification.loader.exec_module(plain_script)
 
 
 def plain_states(folder, text: str, opening: bool) -> tuple[list[np.ndarray], np.ndarray, list[np.ndarray]]:

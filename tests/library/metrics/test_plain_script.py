@@ -1,6 +1,5 @@
 """The plain script of the benchmarks computes the metrics of the library: else their times could not be compared."""
 
-import importlib.util
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +7,6 @@ import polars as pl
 import pytest
 import torch
 
-from conftest import ROOT
 from homogenization.measures.attention import uniform_attention
 from homogenization.measures.measure import MATRICES_SCHEMA, matrix_rows
 from homogenization.measures.views import TOKENS_OF, VIEWS
@@ -17,10 +15,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT
 from homogenization.metrics.geometry import GEOMETRY_METRICS, TokenMatrix
 from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.tables.metrics import with_spectral
-
-specification = importlib.util.spec_from_file_location("plain", ROOT / "benchmarks" / "plain.py")
-plain = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(plain)
+from plain_numbers import plain_script
 
 
 def by_the_library(tokens: np.ndarray, weights: np.ndarray, uniform: np.ndarray) -> dict[tuple[str, str], float]:
@@ -50,7 +45,7 @@ def test_every_metric_is_that_of_the_library(n, width, causal, window):
     weights /= weights.sum(axis=-1, keepdims=True)
     states = torch.from_numpy(tokens)[None]
     output = SimpleNamespace(hidden_states=[states, states], attentions=[torch.from_numpy(weights)[None]])
-    rows = [row for row in plain.measure_review(output, list(plain.LOOKS)) if row["layer"] == 1]
+    rows = [row for row in plain_script.measure_review(output, list(plain_script.LOOKS)) if row["layer"] == 1]
     found = {(row["view"], name): row[name] for row in rows for name in row if name not in ("layer", "view")}
     expected = by_the_library(tokens, weights, uniform_attention(n, causal, window))
     assert {name for _, name in expected} == set(METRIC_NAMES)
