@@ -1,5 +1,6 @@
 """Files appear whole or not at all, and one that can't be read is named."""
 
+from contextlib import nullcontext
 from functools import partial
 
 import polars as pl
@@ -54,15 +55,20 @@ def test_files_that_belong_together_appear_together(tmp_path):
     assert {path.name: path.read_text() for path in (tmp_path / "folder").iterdir()} == {"a.txt": "a", "b.txt": "b"}
 
 
-def test_of_two_writers_of_a_file_the_last_one_wins_with_a_whole_file(tmp_path):
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_writer_that_was_thought_dead_places_nothing_unless_files_are_shared(tmp_path, shared):
     """Snakemake was killed, the job that it left goes on, and the next run writes the same file."""
     path = tmp_path / "file.txt"
-    with written_whole(path) as partial:
-        partial.write_text("of the first")
-        with written_whole(path) as other:
-            other.write_text("of the second")
-        assert path.read_text() == "of the second"
-    assert path.read_text() == "of the first"
+
+    def first_writer() -> None:
+        with written_whole(path, shared) as partial:
+            partial.write_text("of the first")
+            with written_whole(path, shared) as other:
+                other.write_text("of the second")
+
+    with nullcontext() if shared else pytest.raises(FileNotFoundError):
+        first_writer()
+    assert path.read_text() == ("of the first" if shared else "of the second")
     assert list(tmp_path.iterdir()) == [path]
 
 

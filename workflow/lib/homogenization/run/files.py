@@ -4,7 +4,9 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -12,20 +14,25 @@ from homogenization.run.errors import HomogenizationError
 
 
 @contextmanager
-def written_together(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield a hidden folder in `folder` for the files `names`; on success, move all of them to `folder`."""
+def written_together(folder: str | Path, names: Sequence[str], shared: bool = False) -> Iterator[Path]:
+    """Yield a hidden folder in `folder` for the files `names`; on success, move all of them to `folder`.
+
+    What a killed attempt left is removed, unless several processes may write the files at once (`shared`).
+    """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder, prefix=f".{names[0]}.") as partial:
+    for earlier in [] if shared else Path(folder).glob(f".{escape(names[0])}.*"):
+        rmtree(earlier, ignore_errors=True)
+    with TemporaryDirectory(dir=folder, prefix=f".{names[0]}.", ignore_cleanup_errors=True) as partial:
         yield Path(partial)
         for name in names:
             os.replace(Path(partial, name), Path(folder, name))
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
+def written_whole(path: str | Path, shared: bool = False) -> Iterator[Path]:
     """Yield a path to write to; on success, it becomes `path`."""
     path = Path(path)
-    with written_together(path.parent, [path.name]) as partial:
+    with written_together(path.parent, [path.name], shared) as partial:
         yield partial / path.name
 
 

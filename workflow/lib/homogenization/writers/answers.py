@@ -57,7 +57,7 @@ class RequestStore:
         content = _described(writer, request)
         answer = {"text": completion.text, "finish_reason": completion.finish_reason, "usage": completion.usage}
         stored = {"request": content, "completion": answer, "checksum": _hash([content, answer])}
-        with written_whole(self._path(key)) as partial:
+        with written_whole(self._path(key), shared=True) as partial:
             partial.write_text(json.dumps(stored, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
     def _path(self, key: str) -> Path:
