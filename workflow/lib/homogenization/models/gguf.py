@@ -34,12 +34,8 @@ _COMPOSED = frozenset(("qwen2", "qwen35"))
 def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
     """Save the model of a GGUF file in `folder` as `save_model` does, its parameters dequantised to float32.
 
-    A dequantised number is the product of a float16 scale and a small integer, plus a float16 offset in some formats.
-    float32 holds it as llama.cpp computes it; bfloat16 or float16 would round the publisher's numbers once more.
-
-    Args:
-        weights: entry of the configuration (`fetch_gguf`).
-        folder: folder of the files.
+    float32 holds a number as llama.cpp computes it, the product of a float16 scale and a small integer, plus a float16
+    offset in some formats. `weights` is an entry of the configuration (`fetch_gguf`).
 
     Raises:
         HomogenizationError: the file can't be had, differs from its digest or is damaged; its tensors, architecture
@@ -55,7 +51,8 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
         with told(f"{described} can't be read"):
             reader = GGUFReader(link)
             _refuse_what_is_not_read(reader, described)
-            save_model(_network(link, reader, described), _tokenizer(link, reader), folder)
+            network, tokenizer = _network(link, reader, described), _tokenizer(link, reader)
+        save_model(network, tokenizer, folder)
 
 
 def _split_of(reader: GGUFReader) -> str | None:

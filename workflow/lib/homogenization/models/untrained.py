@@ -32,15 +32,13 @@ def build_random_model(
     positions: str = "own",
     head: bool = False,
 ) -> None:
-    """Save a model with random weights and its tokenizer in `folder`, as `save_model` does.
-
-    Equal arguments give equal bytes.
+    """Save a model with random weights and its tokenizer in `folder`; equal arguments give equal bytes.
 
     Args:
         random: fields of the transformers configuration, `model_type` among them.
         seed: seed of the weights, which the architecture's own initialisation draws.
-        texts: texts that train the byte-level BPE tokenizer; it puts a BOS token before each text.
-        vocab_size: largest size of the vocabulary; a small corpus yields a smaller one.
+        texts: texts that train the tokenizer (`train_tokenizer`).
+        vocab_size: most tokens of the vocabulary.
         folder: folder of the files.
         positions: `own`, or `none` for a network without positions, whose other weights are the same.
         head: whether the network has a language-model head.

