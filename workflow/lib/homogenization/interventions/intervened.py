@@ -100,17 +100,16 @@ def intervene(
             means = pooled(after.states, after.massive)
             rows["states"] += [{**names, "layer": layer, "state": state} for layer, state in enumerate(means)]
             advance(len(token_ids))
-    return {name: pl.DataFrame(rows[name], schema=schema) for name, schema in SCHEMAS.items()}
+    tables = {name: pl.DataFrame(rows[name], schema=schema) for name, schema in SCHEMAS.items()}
+    return tables | {"metrics": tables["metrics"].with_columns(depth=pl.col("layer") / model.n_blocks)}
 
 
 def _likeness(before: Run, after: Run, metrics: Sequence[str]) -> Iterator[Row]:
     """Layer, view, metric and its value in both runs, over the same tokens."""
-    massive, n_blocks = before.massive | after.massive, len(before.states) - 1
-    values, untouched = (read(one.states, massive, metrics) for one in (after, before))
-    for layer in range(n_blocks + 1):
-        for (view, metric), *numbers in zip(cells(metrics), values[layer], untouched[layer], strict=True):
-            place = {"layer": layer, "depth": layer / n_blocks, "view": view, "metric": metric}
-            yield place | dict(zip(("value", "untouched"), numbers, strict=True))
+    both = (read(one.states, before.massive | after.massive, metrics) for one in (after, before))
+    for layer, of_layer in enumerate(zip(*both, strict=True)):
+        for (view, metric), value, untouched in zip(cells(metrics), *of_layer, strict=True):
+            yield {"layer": layer, "view": view, "metric": metric, "value": value, "untouched": untouched}
 
 
 def _dose(condition: Condition, before: Run, after: Run, token_ids: np.ndarray) -> Row:

@@ -61,7 +61,8 @@ def _of_layer(tokens: np.ndarray, left: Sequence[int], metrics: Sequence[str]) -
         AFTER_QUARTER: tokens[quarter(len(tokens)) :],
     }
     spectral = any(metric in SPECTRAL_METRICS for metric in metrics)
-    spectra = {view: _spectrum(of_view, view == CENTRED) for view, of_view in rows.items()} if spectral else {}
+    looks = dict.fromkeys(rows, "raw") | {CENTRED: "centred"}
+    spectra = {view: _spectrum(rows[view], look) for view, look in looks.items()} if spectral else {}
     cosines = {COSINE: mean_cosine, TO_FIRST: mean_cosine_to_first}
     return [
         cosines[metric](rows[view]) if metric in cosines else evaluate(metric, spectra[view])[0]
@@ -69,8 +70,7 @@ def _of_layer(tokens: np.ndarray, left: Sequence[int], metrics: Sequence[str]) -
     ]
 
 
-def _spectrum(rows: np.ndarray, centred: bool) -> SpectrumBatch:
-    """Singular values of rows (n, d), n >= 0; at most n - 1 of centred rows are not 0."""
-    look = "centred" if centred else "raw"
-    values = singular_values(rows, [look])[look] if len(rows) else np.empty(0)
+def _spectrum(rows: np.ndarray, look: str) -> SpectrumBatch:
+    """Singular values of rows (n, d), n >= 0, which a look of `measures.views` sees."""
+    values = singular_values(rows, [look])[look]
     return SpectrumBatch.from_flat(values, np.array([len(values)]))
