@@ -11,8 +11,8 @@ from conftest import ROOT
 from homogenization.models.network import LanguageModel
 from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
-from homogenization.states.long_texts import Texts
 from homogenization.states.store import open_store
+from homogenization.states.texts import Texts
 from tiny_models import network
 
 IDENTITY = {"model": "tiny", "variant": "front", "shard": "001"}

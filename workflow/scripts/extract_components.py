@@ -4,7 +4,7 @@ from homogenization.run.job import job
 from homogenization.measures.components import component_states
 from homogenization.models.network import model_of_job
 from homogenization.run.parquet import write_table
-from homogenization.states.long_texts import Texts
+from homogenization.states.texts import Texts
 
 with job(snakemake):
     params = snakemake.params

@@ -6,7 +6,7 @@ from homogenization.run.job import job
 from homogenization.models.network import model_of_job
 from homogenization.run.files import write_json
 from homogenization.states.extraction import extract
-from homogenization.states.long_texts import Texts
+from homogenization.states.texts import Texts
 
 with job(snakemake):
     began = time.perf_counter()

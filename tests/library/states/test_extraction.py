@@ -17,8 +17,8 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.network import load_model
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.long_texts import Texts, tokens_read
 from homogenization.states.store import open_store
+from homogenization.states.texts import Texts, tokens_read
 from script import run_script
 from tiny_models import CONFIGS, network, reference
 

@@ -8,9 +8,9 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from extracted import EMBEDDED, IDENTITY, trained_tokenizer
 from homogenization.models.network import load_model
 from homogenization.states.extraction import extract
-from homogenization.states.forward import predictions
-from homogenization.states.long_texts import Texts
+from homogenization.states.predictions import predictions
 from homogenization.states.store import open_store
+from homogenization.states.texts import Texts
 from tiny_models import CONFIGS
 
 EVERY = torch.ones(200, dtype=torch.bool)

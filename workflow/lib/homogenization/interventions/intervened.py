@@ -18,7 +18,7 @@ from homogenization.models.network import LanguageModel
 from homogenization.run.parquet import read_table, write_table
 from homogenization.run.progress import progress
 from homogenization.states.forward import refuse_not_finite
-from homogenization.states.long_texts import Texts, tokens_read, with_originals
+from homogenization.states.texts import Texts, tokens_read, with_originals
 
 Row = dict[str, Any]
 

@@ -15,8 +15,8 @@ from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.models.network import LanguageModel
 from homogenization.names.columns import columns
 from homogenization.states.forward import forward, refuse_not_finite
-from homogenization.states.long_texts import Texts, tokens_read
 from homogenization.states.store import identity_of
+from homogenization.states.texts import Texts, tokens_read
 
 Metadata = dict[str, Any]
 

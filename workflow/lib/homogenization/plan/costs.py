@@ -13,7 +13,7 @@ from homogenization.models.loading import checked_max_tokens, load_config, skele
 from homogenization.models.tokens import load_tokenizer
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table
-from homogenization.states.long_texts import Texts, tokens_read
+from homogenization.states.texts import Texts, tokens_read
 
 #: What extraction will take: a row for each model, and a total. `snakemake plan` makes it; it is not part of a run.
 PLAN_SCHEMA = {

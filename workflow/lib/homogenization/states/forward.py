@@ -1,15 +1,15 @@
-"""One text, one pass: the residual stream, attention, the points of blocks that a caller taps, and the predictions.
+"""One text, one pass: the residual stream, attention, the logits, and the points of blocks that a caller taps.
 
 Attention is transformers' own, mask included: one function, registered with its `AttentionInterface`, computes what
 eager attention does and hands the weights to a `watch` on their way to the values.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,9 +21,9 @@ from homogenization.models.network import LanguageModel
 from homogenization.run.errors import HomogenizationError
 
 WATCHED = "watched"
+_STREAM, _LAST = (-1, "stream"), (-1, "last")  # among points of blocks
 # arguments of attention functions that leave its weights as they are: queries and keys hold their positions already
 _WITHOUT_EFFECT = frozenset({"position_ids", "deterministic"})
-_POSITIONS_AT_ONCE = 64  # predictions that are evaluated together
 
 
 @dataclass(frozen=True)
@@ -199,28 +199,14 @@ def forward(
     _let_watch(model.base)
     block_of = {id(module): number for number, block in enumerate(model.blocks) for module in block.modules()}
     record = _Record(model.architecture, block_of, watch)
-    stream: list[Tensor] = []
-    tapped: dict[tuple[int, str], Tensor] = {}
-    last: list[Tensor] = []
-    hooks = [before_module(model.blocks[0], lambda states: stream.append(states[0].clone()))]
-    hooks += [after_module(block, lambda states: stream.append(states[0].clone())) for block in model.blocks]
-    # a head may call the decoder within the base model (OPT)
-    decoder = model.base.get_decoder()
-    hooks += [decoder.register_forward_hook(lambda _module, _inputs, output: last.append(output[0][0]))]
-    for number, block in enumerate(model.blocks):
-        for name, (path, side) in (taps or {}).items():
-            hook = {"input": before_module, "output": after_module}[side]
-            hooks.append(hook(block.get_submodule(path), partial(_keep, tapped, (number, name))))
     ids = torch.as_tensor(token_ids, device=model.device)[None]
     placed = {} if positions is None else {"position_ids": torch.as_tensor(positions, device=model.device)[None]}
-    with ExitStack() as at_the_end:
-        for hook in hooks:
-            at_the_end.callback(hook.remove)
-        at_the_end.enter_context(_recording(record))
+    run = model.network if head else model.base
+    with _memory_told(ids.shape[1], model.device), _recording(record), _tapped(model, taps or {}) as points:
         # without a mask of ones, transformers takes equal positions for several texts and draws borders
-        run = model.network if head else model.base
         output = run(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **placed)
-    if len(stream) != model.n_blocks + 1 or stream[-1].shape != last[0].shape:
+    stream, last = points.pop(_STREAM), points.pop(_LAST)[0]
+    if len(stream) != model.n_blocks + 1 or stream[-1].shape != last.shape:
         raise unsupported(model.architecture, "its residual stream does not pass once through each block")
     measured = len(record.received) == model.n_blocks
     if watch is not None and not measured:
@@ -235,7 +221,8 @@ def forward(
     logits = output.logits[0] if head and model.has_head else None
     causal = all(record.causal.values()) if measured else None
     windows = tuple(record.windows.get(block) for block in range(model.n_blocks))
-    return Pass(stream, last[0], logits, received, first, causal, windows, tapped)
+    tapped = {place: states[0] for place, states in points.items()}
+    return Pass(stream, last, logits, received, first, causal, windows, tapped)
 
 
 def _let_watch(network: PreTrainedModel) -> None:
@@ -255,48 +242,39 @@ def _recording(record: _Record) -> Iterator[None]:
         _current.reset(token)
 
 
-def _keep(tapped: dict[tuple[int, str], Tensor], place: tuple[int, str], states: Tensor) -> None:
-    tapped[place] = states[0].clone()
+@contextmanager
+def _tapped(model: LanguageModel, taps: Mapping[str, tuple[str, str]]) -> Iterator[dict[tuple[int, str], list[Tensor]]]:
+    """Collect states (n, width) in a pass: of the stream, after the final norm, and by block and name of the taps."""
+    points: dict[tuple[int, str], list[Tensor]] = defaultdict(list)
+
+    def take(place: tuple[int, str]) -> Callable[[Tensor], None]:
+        return lambda states: points[place].append(states[0].clone())
+
+    side = {"input": before_module, "output": after_module}
+    with ExitStack() as hooks:
+        hooks.callback(before_module(model.blocks[0], take(_STREAM)).remove)
+        for number, block in enumerate(model.blocks):
+            hooks.callback(after_module(block, take(_STREAM)).remove)
+            for name, (path, end) in taps.items():
+                hooks.callback(side[end](block.get_submodule(path), take((number, name))).remove)
+        # a head may call the decoder within the base model (OPT)
+        decoder = model.base.get_decoder()
+        hooks.callback(decoder.register_forward_hook(lambda _module, _inputs, output: take(_LAST)(output[0])).remove)
+        yield points
 
 
-class Predictions(NamedTuple):
-    """How well and how alike a model predicts the tokens of one text, in nats.
-
-    Attributes:
-        loss: -log p(x_i | x_1 … x_i-1), summed over the tokens that are read.
-        entropy: mean entropy of the predictions of these tokens.
-        divergence: their Jensen-Shannon divergence over positions: entropy of the mean prediction - mean entropy.
-    """
-
-    loss: float
-    entropy: float
-    divergence: float
-
-
-@torch.inference_mode()
-def predictions(logits: Tensor, token_ids: Sequence[int], read: Tensor) -> Predictions:
-    """Evaluate the predictions of one text, some positions at a time.
-
-    Args:
-        logits: (n, vocabulary) of the next token.
-        token_ids: (n,) tokens of the text.
-        read: (n,) bool: the tokens that count; the first is never predicted. NaN where there are none.
-    """
-    ids = torch.as_tensor(token_ids, device=logits.device)
-    places = torch.nonzero(torch.as_tensor(read)[1:])[:, 0].to(logits.device)
-    loss = entropy = torch.zeros((), dtype=torch.float64, device=logits.device)
-    mean = torch.zeros(logits.shape[1], dtype=torch.float64, device=logits.device)
-    for at_once in places.split(_POSITIONS_AT_ONCE):
-        log_p = logits[at_once].float().log_softmax(-1)
-        p = log_p.exp()
-        loss = loss - log_p.gather(1, ids[at_once + 1, None]).sum(dtype=torch.float64)
-        entropy = entropy + torch.special.entr(p).sum(dtype=torch.float64)
-        mean += p.sum(0, dtype=torch.float64)
-    n = len(places)
-    if n == 0:
-        return Predictions(torch.nan, torch.nan, torch.nan)
-    entropy, of_mean = entropy.item() / n, torch.special.entr(mean / n).sum().item()
-    return Predictions(loss.item(), entropy, of_mean - entropy)
+@contextmanager
+def _memory_told(n_tokens: int, device: torch.device) -> Iterator[None]:
+    """Say what to do where a text does not fit into the memory of a GPU."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and "CUBLAS_STATUS_ALLOC_FAILED" not in str(error):
+            raise
+        raise HomogenizationError(
+            f"a text of {n_tokens} tokens does not fit into the memory of {device}. Run the model in bfloat16 (dtype), "
+            "read shorter texts (max_tokens), or give it more GPUs (gpu)."
+        ) from error
 
 
 def refuse_not_finite(states: Tensor, where: str) -> None:

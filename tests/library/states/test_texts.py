@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from extracted import EMBEDDED, trained_tokenizer
 from homogenization.models.tokens import tokenize
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.long_texts import Texts, tokens_read, with_originals
+from homogenization.states.texts import Texts, tokens_read, with_originals
 
 TEXTS = EMBEDDED[:10]
 IDS = [f"r{index}" for index in range(len(TEXTS))]
