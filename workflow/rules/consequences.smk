@@ -15,7 +15,7 @@ if STUDY.consequences:
         log:
             "<logs>/consequences/{model}/{variant}/{condition}/{shard}.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/torch.yaml"
         threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
             **IN_CONDITION,
@@ -40,7 +40,7 @@ if STUDY.consequences:
         log:
             "<logs>/consequences/{model}.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/analysis.yaml"
         resources:
             mem_mb=per_attempt(8000),
             runtime=per_attempt(240),

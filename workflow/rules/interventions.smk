@@ -34,7 +34,7 @@ if STUDY.intervention_jobs:
         log:
             "<logs>/interventions/{model}/{variant}/{condition}/{shard}.log",
         conda:
-            "../../envs/homogenization.yaml"
+            "../../envs/torch.yaml"
         threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
             **IN_CONDITION,

@@ -94,11 +94,6 @@ if STUDY.examples:
     rule make_text_page:
         """A page that shows a few texts token by token, the original beside each variant."""
         input:
-            metrics="<results>/tables/metrics.parquet",
-            similarity="<results>/tables/similarity.parquet",
-            sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
-            keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
-            variants=of_variants("variants", STUDY.example_variants),
             **{
                 name: expand(
                     f"<results>/measures/{{{{model}}}}/{{variant}}/{{shard}}/{name}.parquet",
@@ -107,6 +102,11 @@ if STUDY.examples:
                 )
                 for name in ("texts", "tokens")
             },
+            metrics="<results>/tables/metrics.parquet",
+            similarity="<results>/tables/similarity.parquet",
+            sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+            keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
+            variants=of_variants("variants", STUDY.example_variants),
         output:
             page=report(
                 "<results>/report/texts/{model}.html",

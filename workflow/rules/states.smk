@@ -38,7 +38,7 @@ rule extract_states:
         "<logs>/states/{model}/{variant}/{shard}.log",
     cache: "omit-software" if STUDY.states.keep else False
     conda:
-        "../../envs/homogenization.yaml"
+        "../../envs/torch.yaml"
     # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
     threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
     resources:

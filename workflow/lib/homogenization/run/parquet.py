@@ -33,13 +33,6 @@ def write_table(
             table.write_parquet(partial, metadata={_METADATA_KEY: json.dumps(metadata or {}, sort_keys=True)})
 
 
-def write_tables(tables: Any, paths: Sequence[str | Path], schemas: Sequence[Any], metadata: Mapping[str, Any]) -> None:
-    """Write one table, or a sequence of them, to `paths`."""
-    tables = [tables] if isinstance(tables, pl.DataFrame) else tables
-    for table, path, schema in zip(tables, paths, schemas, strict=True):
-        write_table(table, path, metadata, schema)
-
-
 def read_table(path: str | Path, schema: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Read a table that this workflow made; of a CSV, the columns of `schema`."""
     with reading(path, *_ERRORS):
