@@ -8,7 +8,7 @@ in float32 a Gram matrix would be wrong as soon as one direction is 10^3 times t
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import eigvalsh
+import scipy.linalg
 
 from homogenization.measures.views import look_of, view_rows
 from homogenization.metrics.cosines import ZERO_SHARE
@@ -50,6 +50,9 @@ def roots_of(gram: np.ndarray, rank: int) -> np.ndarray:
     """(rank,) square roots of the largest eigenvalues of a Gram matrix, descending."""
     if rank == 0:
         return np.empty(0)
-    # this driver falls back on bisection where QL does not converge
-    squares = eigvalsh(gram, driver="evr", check_finite=False)[::-1][:rank]
+    try:
+        ascending = np.linalg.eigvalsh(gram)
+    except np.linalg.LinAlgError:  # QL does not converge; bisection always does
+        ascending = scipy.linalg.eigvalsh(gram, driver="evx")
+    squares = ascending[::-1][:rank]
     return np.sqrt(np.where(squares < ZERO_SHARE * squares[0], 0.0, squares.clip(min=0)))
