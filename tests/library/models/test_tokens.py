@@ -179,7 +179,8 @@ def test_always_adds_what_the_tokenizer_leaves_out(without_bos):
     default, always = (tokenize(without_bos, IDS, TEXTS, bos) for bos in ("default", "always"))
     for index in range(len(TEXTS)):
         assert always.by_review[index].tolist() == [without_bos.bos_token_id, *default.by_review[index].tolist()]
-        assert always.offsets_of(index).tolist() == [[0, 0], *default.offsets_of(index).tolist()]
+        offsets, plain = (tokens.token_offsets[tokens.span(index)].tolist() for tokens in (always, default))
+        assert offsets == [[0, 0], *plain]
     assert (always.lengths == default.lengths + 1).all()
 
 
@@ -218,7 +219,7 @@ def test_offsets_are_spans_of_the_text(bert):
     tokens = tokenize(bert, IDS, TEXTS, "default")
     assert tokens.review_offsets.tolist() == [0, *tokens.lengths.cumsum()]
     for index, text in enumerate(TEXTS):
-        spans = tokens.offsets_of(index)
+        spans = tokens.token_offsets[tokens.span(index)]
         assert spans[0].tolist() == spans[-1].tolist() == [0, 0]
         assert text.startswith(text[slice(*spans[1])])
     nothing = tokenize(bert, [], [], "default")

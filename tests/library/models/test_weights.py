@@ -63,8 +63,8 @@ def remove(*names):
     [
         (remove("config.json"), "lacks config.json .*holds model.safetensors, tokenizer.json"),
         (remove("model.safetensors"), r"lacks \*\.safetensors .*pickled"),
-        (remove("tokenizer.json"), r"lacks tokenizer\.json or vocab\*.*save_pretrained"),
-        (remove(*FILES), r"lacks config\.json and \*\.safetensors and .*holds nothing"),
+        (remove("tokenizer.json"), r"lacks a vocabulary \(tokenizer\.json, .*save_pretrained"),
+        (remove(*FILES), r"lacks config\.json and \*\.safetensors and a vocabulary .*holds nothing"),
         (lambda folder: (folder / "adapter_config.json").touch(), "holds an adapter .*a second time.*merge_and_unload"),
     ],
 )

@@ -1,8 +1,6 @@
 """The transformer blocks of a network, and hooks on modules."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -18,8 +16,6 @@ _REFUSED = {
     "altup_num_inputs": "it keeps several residual streams side by side, of which each block changes one",
     "index_topk": "an indexer chooses the tokens that each token attends to",
 }
-
-TakeStates = Callable[[int, Tensor], None]
 
 
 def unsupported(architecture: str, reason: str) -> HomogenizationError:
@@ -65,14 +61,6 @@ def blocks_of(network: PreTrainedModel) -> ModuleList:
     return outermost[0]
 
 
-@contextmanager
-def batch_stream_captured(blocks: ModuleList, take: TakeStates) -> Iterator[None]:
-    """Hand the residual stream before the first block and after each block to `take`: (reviews, tokens, width)."""
-    after = [after_module(block, partial(take, layer)) for layer, block in enumerate(blocks, start=1)]
-    with hooked([before_module(blocks[0], partial(take, 0)), *after]):
-        yield
-
-
 def before_module(module: Module, take: Callable[[Tensor], None]) -> RemovableHandle:
     """The hook that hands the states which enter `module`, (reviews, tokens, width), to `take`."""
 
@@ -87,13 +75,3 @@ def after_module(module: Module, take: Callable[[Tensor], None]) -> RemovableHan
     return module.register_forward_hook(
         lambda _module, _inputs, output: take(output[0] if isinstance(output, tuple) else output)
     )
-
-
-@contextmanager
-def hooked(hooks: Iterable[RemovableHandle]) -> Iterator[None]:
-    """Remove `hooks` at the end of the context."""
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()

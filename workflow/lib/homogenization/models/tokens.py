@@ -152,13 +152,9 @@ class Tokens:
         """Position of each token in its review, from 0, int32 (tokens,)."""
         return (np.arange(len(self.token_ids)) - np.repeat(self.review_offsets[:-1], self.lengths)).astype(np.int32)
 
-    def offsets_of(self, review: int) -> np.ndarray:
-        """Characters of the tokens of one review, int32 (its tokens, 2)."""
-        return self.token_offsets[self.span(range(review, review + 1))]
-
-    def span(self, reviews: range) -> slice:
-        """Where the tokens of neighbouring reviews stand."""
-        return slice(*self.review_offsets[[reviews.start, reviews.stop]].tolist())
+    def span(self, review: int) -> slice:
+        """Where the tokens of a review stand."""
+        return slice(*self.review_offsets[review : review + 2].tolist())
 
 
 def opening_token_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:

@@ -19,8 +19,8 @@ from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.run.packages import package_folder
 
 # files by which transformers finds a tokenizer, and all that make a model
-VOCABULARY_FILES = ("tokenizer.json", "vocab*", "*.model", "*.tiktoken")
-_WITHOUT_WEIGHTS = ("*.json", "merges.txt", "tokenizer*", "*.jinja", *VOCABULARY_FILES[1:])
+_VOCABULARY = ("tokenizer.json", "vocab*", "*.model", "*.tiktoken")
+_WITHOUT_WEIGHTS = ("*.json", "merges.txt", "tokenizer*", "*.jinja", *_VOCABULARY[1:])
 MODEL_FILES = ("*.safetensors", *_WITHOUT_WEIGHTS)
 _DUPLICATES = ("original/*", "consolidated*")  # the same weights in the layout of their makers
 _PIP = ("--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--progress-bar=off")
@@ -80,14 +80,14 @@ def checked_folder(folder: Path, described: str, configuration: bool = False) ->
             "second time if they contain it. If they do, give a folder without the files adapter_*; if not, load both "
             "with peft, call merge_and_unload() and save_pretrained(), and give that folder."
         )
-    needed = [("config.json",), *([] if configuration else [("*.safetensors",)]), VOCABULARY_FILES]
-    missing = [names for names in needed if not any(found for name in names for found in folder.glob(name))]
+    needed = {name: [name] for name in ("config.json", *(() if configuration else ("*.safetensors",)))}
+    needed[f"a vocabulary ({', '.join(_VOCABULARY)})"] = _VOCABULARY
+    missing = [said for said, patterns in needed.items() if not any(any(folder.glob(one)) for one in patterns)]
     if missing:
         held = ", ".join(sorted(entry.name for entry in folder.glob("*"))[:12]) or "nothing"
         raise HomogenizationError(
-            f"weights: {described} lacks {' and '.join(' or '.join(names) for names in missing)} ({folder} holds "
-            f"{held}). Only safetensors are read: load a pickled checkpoint with transformers once, and write it and "
-            "its tokenizer there with save_pretrained()."
+            f"weights: {described} lacks {' and '.join(missing)} ({folder} holds {held}). Only safetensors are read: "
+            "load a pickled checkpoint with transformers once, and write model and tokenizer with save_pretrained()."
         )
     return folder.absolute()
 

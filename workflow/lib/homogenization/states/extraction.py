@@ -110,7 +110,7 @@ def extract(
 
 def _keep(arrays: Mapping[str, Any], of_review: Pass, review: int, tokens: Tokens, names: tuple[str, str]) -> None:
     """Put what a pass over one review gives where it belongs; `names` are those of the shard and of the review."""
-    span = tokens.span(range(review, review + 1))
+    span = tokens.span(review)
     points = {layer_name(layer): states for layer, states in enumerate(of_review.states)}
     for point, states in {**points, FINAL_NORM: of_review.last}.items():
         if point in arrays:
@@ -120,7 +120,7 @@ def _keep(arrays: Mapping[str, Any], of_review: Pass, review: int, tokens: Token
         arrays[ATTENTION_RECEIVED][:, span] = of_review.received.cpu()
         arrays[ATTENTION_FIRST][review] = of_review.first.cpu()
     if of_review.logits is not None:
-        in_text = torch.from_numpy(tokens.offsets_of(review).any(axis=1))
+        in_text = torch.from_numpy(tokens.token_offsets[span].any(axis=1))
         found = predictions(of_review.logits, tokens.by_review[review], in_text)
         for name, value in found._asdict().items():
             arrays[name][review] = value
