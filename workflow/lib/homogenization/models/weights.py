@@ -137,7 +137,7 @@ def _source(weights: Mapping[str, Any], patterns: Sequence[str], scratch: Path |
         case {"hub": hub}:
             from huggingface_hub import snapshot_download
 
-            asked = {"revision": weights.get("revision"), "allow_patterns": [*patterns]}
+            asked = {"revision": weights.get("revision") or "main", "allow_patterns": [*patterns]}
             with told(f"weights: the hub model '{hub}' at revision {asked['revision']} could not be fetched"):
                 folder = Path(snapshot_download(hub, **asked, ignore_patterns=[*_DUPLICATES]))
             return folder, f"the hub model '{hub}' at revision {folder.name}"
