@@ -165,10 +165,3 @@ def plain_damage(before, after, token_ids):
     p, q = (one.logits.double().softmax(-1).numpy() for one in (before, after))
     loss = [-np.log(q[place, token]) for place, token in enumerate(token_ids[1:])]
     return (p * np.log(p / q)).sum(axis=-1).mean(), np.mean(loss)
-
-
-def seen_keys(queries, keys, causal, window):
-    """(queries, keys) bool: whether a query sees a key; `window`: distance from which it does not, or None."""
-    distance = queries[:, None] - keys
-    seen = distance >= 0 if causal else np.ones(distance.shape, dtype=bool)
-    return seen if window is None else seen & (np.abs(distance) < window)
