@@ -218,3 +218,22 @@ def test_tapped_components_sum_up_to_the_residual_stream(name, parts):
         assert torch.equal(result.taps[block, "after"], result.states[block + 1])
         added = sum(result.taps[block, part] for part in parts)
         torch.testing.assert_close(result.states[block] + added, result.states[block + 1], rtol=1e-5, atol=1e-5)
+
+
+def with_dropout(model):
+    for block in model.blocks:
+        block.self_attn.training, block.self_attn.attention_dropout = True, 0.1
+
+
+def with_shared_attention(model):
+    model.blocks[1].self_attn = model.blocks[0].self_attn
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(with_dropout, "takes 'dropout'"), (with_shared_attention, "twice in one")]
+)
+def test_attention_that_can_not_be_honoured_is_refused_by_name(change, said):
+    model = model_of("llama")
+    change(model)
+    with pytest.raises(HomogenizationError, match=f"LlamaModel.*{said}"):
+        forward(model, TEXTS[0])
