@@ -1,5 +1,7 @@
 """Where states are not kept, they go as soon as they are measured, and an edit of their extraction is not lost."""
 
+import re
+
 import polars as pl
 from polars.testing import assert_frame_equal
 
@@ -12,7 +14,10 @@ def test_a_study_that_keeps_no_states_has_the_same_numbers_and_forgets_no_edit(p
     shards = {path.stem for path in (finished_run / "results/corpus").glob("[0-9]*.parquet")}
     n_jobs = len(SMALL["variants"]) * len(shards)
     project.config["states"] = {"keep": False}
-    project.make("tables")
+    printed = project.make("tables", "--resources", "states=1")
+    # a store goes before the next one is made
+    made_and_gone = re.findall(r"^\w*rule (extract_states):|^Removing temporary output .*(zarr)", printed, re.MULTILINE)
+    assert made_and_gone == [("extract_states", ""), ("", "zarr")] * n_jobs
     assert not list((project.folder / "results/states").rglob("*.zarr.zip"))
     for measure in MEASURED:
         files = sorted((project.folder / "results/measures").rglob(f"{measure}.parquet"))
