@@ -29,8 +29,10 @@ OF_ORIGINALS = ("measure_pooled", "extract_components")
 EFFECTS = ("estimate_interventions", "estimate_consequences")
 # what reads the tables of a rule
 READERS = {
-    "collect_texts": ["collect", *EFFECTS, "plot_texts"],
-    "collect": ["estimate", "plot_curves", "plot_attention", "plot_components", *EXAMPLES],
+    "collect_texts": ["collect", "collect_further", *EFFECTS, "plot_texts"],
+    "collect": ["estimate_depth", "estimate", "plot_curves", "plot_attention", "make_first_page", *EXAMPLES],
+    "collect_further": ["plot_curves", "plot_components", "judge_claims"],
+    "estimate_depth": ["judge_claims"],
     "estimate": ["judge_claims", "plot_contrasts", "make_curves"],
     "estimate_interventions": ["judge_claims", "plot_effects"],
     "estimate_consequences": ["judge_claims", "plot_effects"],
@@ -43,7 +45,7 @@ def below(*rules: str) -> dict[str, int]:
     return dict.fromkeys(rules, 1) | {name: 1 for rule in rules for name in below(*READERS.get(rule, ()))}
 
 
-BELOW_STATES = below("collect", *EFFECTS)
+BELOW_STATES = below("collect", "collect_further", *EFFECTS)
 PAGES = {"make_first_page", "make_curves", "make_text_page", "make_report"}
 
 
@@ -92,13 +94,13 @@ KEYS = [
     ({"figures.titles": {"effective_rank": "How many directions"}}, {"plot_curves": 1}),
     ({"similarity.threshold": 0.6}, below("collect_texts")),
     ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect")),
-    ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate")),
+    ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate_depth", "estimate")),
     ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}),
     ({"examples.tokens": 20}, EXAMPLES),
     ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
-    ({"contrasts.draws": 300}, below("estimate", *EFFECTS)),
-    ({"contrasts.confidence": 0.9}, below("estimate", *EFFECTS)),
-    ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect")}),
+    ({"contrasts.draws": 300}, below("estimate_depth", "estimate", *EFFECTS)),
+    ({"contrasts.confidence": 0.9}, below("estimate_depth", "estimate", *EFFECTS)),
+    ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect_further")}),
 ]
 
 

@@ -61,28 +61,19 @@ rule collect_texts:
 
 
 rule collect:
-    """Metrics of every text, layer and view; attention, MAUVE, pooled tokens, components; balance of the controls."""
+    """Metrics of every text, layer and view, and of pooled tokens; attention by position; records of extractions."""
     input:
         similarity="<results>/tables/similarity.parquet",
-        variants=of_variants("variants", STUDY.variants) if STUDY.balanced else [],
         runs=of_jobs("states", STUDY.jobs, ".json"),
         matrices=of_jobs("measures", STUDY.jobs, "/matrices.parquet"),
         attention=of_jobs("measures", STUDY.jobs, "/attention.parquet"),
         texts=of_jobs("measures", STUDY.jobs, "/texts.parquet"),
-        mauve=of_jobs("mauve", STUDY.jobs_of(STUDY.mauve_variants)),
         pooled=of_jobs("pooled", STUDY.jobs_of(STUDY.pooled.variants)),
-        components=of_jobs("components", STUDY.component_jobs),
-        losses=expand("<results>/training/{model}/losses.parquet", model=STUDY.trained_models),
     output:
-        **when(STUDY.balanced, balance=shown_table("balance", "Balance of the controls")),
         **when(STUDY.states.record_attention, attention="<results>/tables/attention.parquet"),
-        **when(STUDY.component_jobs, components="<results>/tables/components.parquet"),
-        **when(STUDY.trained_models, training="<results>/tables/training.parquet"),
-        **when(STUDY.trained_models, penalties="<results>/tables/penalties.parquet"),
         extraction="<results>/tables/extraction.parquet",
         metrics="<results>/tables/metrics.parquet",
         summary="<results>/tables/summary.parquet",
-        mauve="<results>/tables/mauve.parquet",
         pooled="<results>/tables/pooled.parquet",
     log:
         "<logs>/tables/collect.log",
@@ -94,32 +85,83 @@ rule collect:
         code=code("tabulate", *TABULATED_BY),
         tables={
             "tables.extraction": {},
-            **when(STUDY.balanced, **{"tables.balance": BALANCE}),
             "tables.metrics": {"metrics": sorted(STUDY.tabulated_metrics)},
             "tables.summary": {},
             **when(STUDY.states.record_attention, **{"tables.attention": {}}),
-            "tables.mauve": {},
             "tables.pooled": {},
+        },
+    script:
+        "../scripts/tabulate.py"
+
+
+rule collect_further:
+    """MAUVE between layers, components of a block, balance of the controls, training."""
+    input:
+        similarity="<results>/tables/similarity.parquet",
+        mauve=of_jobs("mauve", STUDY.jobs_of(STUDY.mauve_variants)),
+        components=of_jobs("components", STUDY.component_jobs),
+        variants=of_variants("variants", STUDY.variants) if STUDY.balanced else [],
+        texts=of_jobs("measures", STUDY.jobs, "/texts.parquet") if STUDY.balanced else [],
+        losses=expand("<results>/training/{model}/losses.parquet", model=STUDY.trained_models),
+    output:
+        **when(STUDY.balanced, balance=shown_table("balance", "Balance of the controls")),
+        **when(STUDY.component_jobs, components="<results>/tables/components.parquet"),
+        **when(STUDY.trained_models, training="<results>/tables/training.parquet"),
+        **when(STUDY.trained_models, penalties="<results>/tables/penalties.parquet"),
+        mauve="<results>/tables/mauve.parquet",
+    log:
+        "<logs>/tables/collect_further.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        code=code("tabulate", *TABULATED_BY),
+        tables={
+            "tables.mauve": {},
             **when(STUDY.component_jobs, **{"tables.components": {}}),
+            **when(STUDY.balanced, **{"tables.balance": BALANCE}),
             **when(STUDY.trained_models, **{"tables.training": TRAINING}),
         },
     script:
         "../scripts/tabulate.py"
 
 
+rule estimate_depth:
+    """Changes over depth; where the steepest step is, models may be read with changed attention."""
+    input:
+        metrics="<results>/tables/metrics.parquet",
+        pooled="<results>/tables/pooled.parquet",
+    output:
+        depth="<results>/tables/depth.parquet",
+    log:
+        "<logs>/tables/estimate_depth.log",
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=per_attempt(4000 + BY_READINGS),
+        runtime=per_attempt(120),
+    params:
+        code=code("tabulate", *TABULATED_BY, "statistics"),
+        tables={
+            "statistics.depth": {
+                **WITH_MARGIN,
+                "names": STUDY.estimated_metrics("slope", "net_change", "steepest"),
+            },
+        },
+    script:
+        "../scripts/tabulate.py"
+
+
 rule estimate:
-    """Differences between variants, changes over depth, peaks and troughs, the part of the first token."""
+    """Differences between variants, peaks and troughs over depth, the part of the first token."""
     input:
         metrics="<results>/tables/metrics.parquet",
         similarity="<results>/tables/similarity.parquet",
-        pooled="<results>/tables/pooled.parquet",
         balance="<results>/tables/balance.csv" if STUDY.balanced else [],
     output:
         **when(STUDY.finds_extrema, extrema="<results>/tables/extrema.parquet"),
         **when(STUDY.correlates_first_token, first_token="<results>/tables/first_token.parquet"),
         contrasts="<results>/tables/contrasts.parquet",
         comparisons=shown_table("comparisons", "Reviews of each comparison"),
-        depth="<results>/tables/depth.parquet",
     log:
         "<logs>/tables/estimate.log",
     conda:
@@ -135,10 +177,6 @@ rule estimate:
                 **ENOUGH_REVIEWS,
                 "contrasts": sorted({*STUDY.contrasted, *STUDY.claimed_contrasts}),
                 "names": STUDY.estimated_metrics("contrast"),
-            },
-            "statistics.depth": {
-                **WITH_MARGIN,
-                "names": STUDY.estimated_metrics("slope", "net_change", "steepest"),
             },
             **when(STUDY.finds_extrema, **{"statistics.extrema": EXTREMA}),
             **when(STUDY.correlates_first_token, **{"statistics.first_token": {"resampling": RESAMPLING}}),
@@ -245,7 +283,8 @@ if STUDY.judged_claims:
             "../scripts/tabulate.py"
 
 
-TABLES = [*rules.collect_texts.output, *rules.collect.output, *rules.estimate.output]
+TABLES = [*rules.collect_texts.output, *rules.collect.output, *rules.collect_further.output]
+TABLES += [*rules.estimate_depth.output, *rules.estimate.output]
 TABLES += rules.estimate_interventions.output if STUDY.intervention_jobs else []
 TABLES += rules.estimate_consequences.output if STUDY.consequences else []
 TABLES += rules.judge_claims.output if STUDY.judged_claims else []
