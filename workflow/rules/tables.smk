@@ -103,6 +103,7 @@ rule collect_further:
         variants=of_variants("variants", STUDY.variants) if STUDY.balanced else [],
         texts=of_jobs("measures", STUDY.jobs, "/texts.parquet") if STUDY.balanced else [],
         losses=expand("<results>/training/{model}/losses.parquet", model=STUDY.trained_models),
+        summary="<results>/tables/summary.parquet" if STUDY.trained_models else [],
     output:
         **when(STUDY.balanced, balance=shown_table("balance", "Balance of the controls")),
         **when(STUDY.component_jobs, components="<results>/tables/components.parquet"),
