@@ -21,7 +21,7 @@ from homogenization.models.network import load_model
 from homogenization.models.tokens import tokenize
 from homogenization.run.errors import HomogenizationError
 from plain_interventions import tiny_language_model
-from tiny_models import BIDIRECTIONAL, CONFIGS, REFUSED, random_texts
+from tiny_models import BIDIRECTIONAL, CONFIGS, WITHOUT_INTERFACE, random_texts
 
 NAMES = [name for name in CONFIGS if name != "gpt_neox_sequential"]
 TEXTS = list(map(np.array, random_texts([40, 7, 140])))
@@ -102,17 +102,16 @@ def test_both_sides_of_a_difference_have_the_same_tokens(monkeypatch):
     assert made["doses"]["n_massive"].to_list() == [1]
 
 
-@pytest.mark.parametrize("name", ["FalconModel", "BloomModel"])
+@pytest.mark.parametrize("name", ["falcon", "bloom"])
 def test_attention_that_is_out_of_reach_is_refused_but_its_states_are_read(name):
-    torch.manual_seed(0)
-    model = tiny_language_model(name, REFUSED[name])
+    model = tiny_language_model(name, WITHOUT_INTERFACE[name])
     assert not norms_attention(model)
     reviews = {"a": TEXTS[1]}
     assert intervene(model, reviews, Condition(UNTOUCHED), ["cosine_anisotropy"], seed=0)["doses"]["kl"].to_list() == [
         0.0
     ]
     for condition in (Condition(STEERING, "first", 0.1), Condition(MASKED, "most_attended")):
-        with pytest.raises(HomogenizationError, match=f"{name}: its attention can't be changed"):
+        with pytest.raises(HomogenizationError, match=f"{model.architecture}: its attention can't be changed"):
             intervene(model, reviews, condition, ["cosine_anisotropy"], seed=0)
 
 
