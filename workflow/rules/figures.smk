@@ -124,4 +124,5 @@ if drawn("dose_response", "conditions", "harm", "probes", "training"):
             "../scripts/plot.py"
 
 
-FIGURES = drawn(*FIGURES_OF_STUDY)
+# without what the report says of them
+FIGURES = [f"{file}" for file in drawn(*FIGURES_OF_STUDY)]

@@ -289,6 +289,8 @@ TABLES += [*rules.estimate_depth.output, *rules.estimate.output]
 TABLES += rules.estimate_interventions.output if STUDY.intervention_jobs else []
 TABLES += rules.estimate_consequences.output if STUDY.consequences else []
 TABLES += rules.judge_claims.output if STUDY.judged_claims else []
+# without what the report says of them
+TABLES = [f"<results>/tables/{Path(file).name}" for file in TABLES]
 
 
 rule sensitivity:
