@@ -45,9 +45,9 @@ def token_alignment(tokens: np.ndarray) -> dict[str, dict[str, float]]:
     NaN where a view lacks the token or pair that a number needs.
     """
     found = {}
-    for view in TOKEN_VIEWS:
-        named = ROWS_OF.get(view, view)
-        rows, squares = view_rows(named, tokens), singular_values(tokens, [named])[named] ** 2
+    spectra = singular_values(tokens, [ROWS_OF.get(view, view) for view in TOKEN_VIEWS])
+    for view, (named, values) in zip(TOKEN_VIEWS, spectra.items(), strict=True):
+        rows, squares = view_rows(named, tokens), values**2
         found[view] = {
             "mean_norm": float(norms(rows).mean()) if len(rows) else np.nan,
             "cosine_anisotropy": float(mean_cosine(rows)),

@@ -9,8 +9,7 @@ To add an architecture, add one entry to `LAYOUTS`. `check_sums` refuses a wrong
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -32,7 +31,7 @@ class Layout:
             and `input` or `output`.
         sums: each point that is a sum, with the points that it sums.
         components: the points before and after each component.
-        settings: further attributes that the block must have, with their values.
+        parallel: whether the branches read the same stream; None where no such setting exists.
     """
 
     name: str
@@ -40,41 +39,35 @@ class Layout:
     points: Mapping[str, tuple[str, str]]
     sums: Mapping[str, tuple[str, ...]]
     components: Mapping[str, tuple[str, str]]
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    parallel: bool | None = None
 
     def fits(self, block: torch.nn.Module) -> bool:
-        """Whether `block` has exactly these children and settings."""
+        """Whether `block` has exactly these children and this setting."""
         children = {name for name, child in block.named_children() if not isinstance(child, torch.nn.Dropout)}
-        settings = {name: getattr(block, name, None) for name in self.settings}
-        return children == self.modules and settings == dict(self.settings)
+        return children == self.modules and getattr(block, "use_parallel_residual", None) == self.parallel
 
 
 def _norm_first(
-    name: str, modules: Sequence[str], post_norms: Sequence[str | None] = (None, None), **settings: Any
+    name: str, modules: Sequence[str], post_norms: Sequence[str] = (), parallel: bool | None = None
 ) -> Layout:
-    """A block with a norm before each branch, perhaps one after each, and branches one after the other or parallel.
+    """A block with a norm before each branch, and perhaps one after each.
 
-    Args:
-        name: name of the kind.
-        modules: names of first norm, attention, second norm and feed-forward network.
-        post_norms: names of the norms after attention and feed-forward network.
-        settings: further attributes of the block; `use_parallel_residual` says whether its branches are parallel.
+    `modules` are the names of first norm, attention, second norm and feed-forward network, `post_norms` of the norms
+    after attention and feed-forward network.
     """
     norm_1, attention, norm_2, feed_forward = modules
-    parallel = settings.get("use_parallel_residual", False)
     points = {
         "resid_pre": ("", "input"),
         "ln1_out": (norm_1, "output"),
         "attn_out": (attention, "output"),
-        "ln1_post_out": (post_norms[0], "output"),
-        "resid_mid": (None if parallel else norm_2, "input"),
+        **({"ln1_post_out": (post_norms[0], "output")} if post_norms else {}),
+        **({} if parallel else {"resid_mid": (norm_2, "input")}),
         "ln2_out": (norm_2, "output"),
         "mlp_out": (feed_forward, "output"),
-        "ln2_post_out": (post_norms[1], "output"),
+        **({"ln2_post_out": (post_norms[1], "output")} if post_norms else {}),
         "resid_post": ("", "output"),
     }
-    points = {point: (path, side) for point, (path, side) in points.items() if path is not None}
-    added = ["ln1_post_out" if post_norms[0] else "attn_out", "ln2_post_out" if post_norms[1] else "mlp_out"]
+    added = ("ln1_post_out", "ln2_post_out") if post_norms else ("attn_out", "mlp_out")
     middle = "resid_pre" if parallel else "resid_mid"
     components = {
         "norm_1": ("resid_pre", "ln1_out"),
@@ -90,10 +83,10 @@ def _norm_first(
     return Layout(
         name,
         frozenset(path for path, _ in points.values() if path),
-        points=points,
+        points,
         sums={"resid_post": ("resid_pre", *added)} if parallel else one_by_one,
         components={name: ends for name, ends in components.items() if set(ends) <= points.keys()},
-        settings=settings,
+        parallel=parallel,
     )
 
 
@@ -105,8 +98,8 @@ LAYOUTS = (
     _norm_first("Llama, Qwen2, Mistral, Gemma", _LLAMA),
     _norm_first("Gemma 2, Gemma 3", _GEMMA_2, ("post_attention_layernorm", "post_feedforward_layernorm")),
     _norm_first("GPT-2", ("ln_1", "attn", "ln_2", "mlp")),
-    _norm_first("GPT-NeoX, sequential", _GPT_NEOX, use_parallel_residual=False),
-    _norm_first("GPT-NeoX, parallel", _GPT_NEOX, use_parallel_residual=True),
+    _norm_first("GPT-NeoX, sequential", _GPT_NEOX, parallel=False),
+    _norm_first("GPT-NeoX, parallel", _GPT_NEOX, parallel=True),
     # each norm follows an addition, and the output of the block is normed
     Layout(
         "BERT",

@@ -16,14 +16,7 @@ _LEAST_OF_MIDDLE = 0.5
 
 
 def norm_excess(lengths: np.ndarray) -> np.ndarray:
-    """Norms over their median.
-
-    Args:
-        lengths: (..., n) norms of the tokens of one review.
-
-    Returns:
-        float64 (..., n); infinite or NaN where the median is 0.
-    """
+    """Norms (..., n) of the tokens of one review over their median; infinite or NaN where that is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return lengths / np.median(lengths, axis=-1, keepdims=True)
 

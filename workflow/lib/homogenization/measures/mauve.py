@@ -45,11 +45,7 @@ def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: in
     (1, 0) and (0, 1). Its points are in order by construction: sorting them, as the published code does, breaks ties
     at random and gives equal histograms less than 1.
 
-    Args:
-        p: (k,) histogram, sums to 1.
-        q: (k,) histogram, sums to 1.
-        scale: factor c of the divergences.
-        n_points: number of mixture weights w, evenly spaced from 1e-6 to 1 - 1e-6.
+    `p` and `q`, (k,), sum to 1; `scale` is c; `n_points` weights w are evenly spaced from 1e-6 to 1 - 1e-6.
     """
     weights = np.linspace(1e-6, 1 - 1e-6, n_points)
     mixtures = np.where(p == q, p, weights[:, None] * p + (1 - weights[:, None]) * q)  # equal ones without rounding
@@ -68,12 +64,7 @@ def _divergence(p: np.ndarray, mixtures: np.ndarray) -> np.ndarray:
 def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int, scale: float = 5.0) -> float:
     """MAUVE of two samples of unit rows, (m, d) float32 each.
 
-    Args:
-        first: the rows of one sample.
-        second: the rows of the other.
-        n_clusters: clusters of both samples together.
-        seed: seed of the clusters.
-        scale: scaling factor c of the divergences.
+    `n_clusters` are those of both samples together, `seed` draws their first centres, `scale` is c of the divergences.
     """
     rows = np.concatenate([first, second])
     solver = "covariance_eigh" if rows.shape[1] < len(rows) else "full"
