@@ -27,6 +27,8 @@ import polars as pl
 import psutil
 import yaml
 
+from homogenization.tables.metrics import values_of
+
 ROOT = Path(__file__).parents[1]
 PLAIN = Path(__file__).parent / "plain.py"
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
@@ -133,7 +135,7 @@ def largest_differences(folder: Path, processes: int) -> tuple[pl.DataFrame, int
     layer is what transformers gives, which is after the final norm where a model has one.
     """
     plain = pl.concat([pl.read_parquet(folder / f"plain{k}.parquet") for k in range(processes)])
-    table = pl.read_parquet(folder / "results/tables/metrics.parquet")
+    table = values_of(pl.read_parquet(folder / "results/tables/metrics.parquet"))
     normed = table.filter(point="final_norm").select("model", "layer").unique().with_columns(normed=True)
     table = table.join(normed, on=["model", "layer"], how="left").filter(
         # metrics of attention stand at the residual stream alone
