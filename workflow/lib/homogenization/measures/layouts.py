@@ -26,7 +26,7 @@ class Layout:
 
     Attributes:
         name: name of the kind.
-        modules: names of the block's children, without dropouts, which are inactive here.
+        modules: names of the block's children, without dropouts, which are inactive here, and BERT's `intermediate`.
         points: where each point is read, in the order of the block: a module's path inside the block ("" is the block)
             and `input` or `output`.
         sums: each point that is a sum, with the points that it sums.
@@ -44,11 +44,27 @@ class Layout:
     def fits(self, block: torch.nn.Module) -> bool:
         """Whether `block` has exactly these children and this setting."""
         children = {name for name, child in block.named_children() if not isinstance(child, torch.nn.Dropout)}
-        return children == self.modules and getattr(block, "use_parallel_residual", None) == self.parallel
+        return (
+            children - {"intermediate"} == self.modules
+            and getattr(block, "use_parallel_residual", None) == self.parallel
+        )
+
+
+# point, path of the module inside the block ("" is the block), its side, the component that ends there, where it begins
+Step = tuple[str, str | None, str, str, str]
+
+
+def _layout(name: str, steps: Sequence[Step], sums: Mapping[str, tuple[str, ...]], parallel: bool | None) -> Layout:
+    """A layout from the points of a block in their order; those without a path are not there."""
+    there = [step for step in steps if step[1] is not None]
+    points = {point: (path, side) for point, path, side, _, _ in there}
+    components = {component: (before, point) for point, _, _, component, before in there if component}
+    modules = frozenset(path.split(".")[0] for path, _ in points.values() if path)
+    return Layout(name, modules, points, sums, components, parallel)
 
 
 def _norm_first(
-    name: str, modules: Sequence[str], post_norms: Sequence[str] = (), parallel: bool | None = None
+    name: str, modules: Sequence[str], post_norms: Sequence[str | None] = (None, None), parallel: bool | None = None
 ) -> Layout:
     """A block with a norm before each branch, and perhaps one after each.
 
@@ -56,43 +72,36 @@ def _norm_first(
     after attention and feed-forward network.
     """
     norm_1, attention, norm_2, feed_forward = modules
-    points = {
-        "resid_pre": ("", "input"),
-        "ln1_out": (norm_1, "output"),
-        "attn_out": (attention, "output"),
-        **({"ln1_post_out": (post_norms[0], "output")} if post_norms else {}),
-        **({} if parallel else {"resid_mid": (norm_2, "input")}),
-        "ln2_out": (norm_2, "output"),
-        "mlp_out": (feed_forward, "output"),
-        **({"ln2_post_out": (post_norms[1], "output")} if post_norms else {}),
-        "resid_post": ("", "output"),
-    }
-    added = ("ln1_post_out", "ln2_post_out") if post_norms else ("attn_out", "mlp_out")
-    middle = "resid_pre" if parallel else "resid_mid"
-    components = {
-        "norm_1": ("resid_pre", "ln1_out"),
-        "attention": ("ln1_out", "attn_out"),
-        "post_norm_1": ("attn_out", "ln1_post_out"),
-        "attention_addition": ("resid_pre", "resid_mid"),
-        "norm_2": (middle, "ln2_out"),
-        "feed_forward": ("ln2_out", "mlp_out"),
-        "post_norm_2": ("mlp_out", "ln2_post_out"),
-        "addition" if parallel else "feed_forward_addition": (middle, "resid_post"),
-    }
-    one_by_one = {"resid_mid": ("resid_pre", added[0]), "resid_post": ("resid_mid", added[1])}
-    return Layout(
-        name,
-        frozenset(path for path, _ in points.values() if path),
-        points,
-        sums={"resid_post": ("resid_pre", *added)} if parallel else one_by_one,
-        components={name: ends for name, ends in components.items() if set(ends) <= points.keys()},
-        parallel=parallel,
+    middle, last = ("resid_pre", "addition") if parallel else ("resid_mid", "feed_forward_addition")
+    steps = (
+        ("resid_pre", "", "input", "", ""),
+        ("ln1_out", norm_1, "output", "norm_1", "resid_pre"),
+        ("attn_out", attention, "output", "attention", "ln1_out"),
+        ("ln1_post_out", post_norms[0], "output", "post_norm_1", "attn_out"),
+        ("resid_mid", None if parallel else norm_2, "input", "attention_addition", "resid_pre"),
+        ("ln2_out", norm_2, "output", "norm_2", middle),
+        ("mlp_out", feed_forward, "output", "feed_forward", "ln2_out"),
+        ("ln2_post_out", post_norms[1], "output", "post_norm_2", "mlp_out"),
+        ("resid_post", "", "output", last, middle),
     )
+    added = ("ln1_post_out", "ln2_post_out") if post_norms[0] else ("attn_out", "mlp_out")
+    one_by_one = {"resid_mid": ("resid_pre", added[0]), "resid_post": ("resid_mid", added[1])}
+    return _layout(name, steps, {"resid_post": ("resid_pre", *added)} if parallel else one_by_one, parallel)
 
 
 _LLAMA = ("input_layernorm", "self_attn", "post_attention_layernorm", "mlp")
 _GEMMA_2 = ("input_layernorm", "self_attn", "pre_feedforward_layernorm", "mlp")
 _GPT_NEOX = ("input_layernorm", "attention", "post_attention_layernorm", "mlp")
+# each norm follows an addition, and the output of the block is normed
+_BERT = (
+    ("resid_pre", "", "input", "", ""),
+    ("attn_out", "attention.output.dense", "output", "attention", "resid_pre"),
+    ("resid_mid", "attention.output.LayerNorm", "input", "attention_addition", "resid_pre"),
+    ("ln1_out", "attention.output.LayerNorm", "output", "norm_1", "resid_mid"),
+    ("mlp_out", "output.dense", "output", "feed_forward", "ln1_out"),
+    ("resid_post", "output.LayerNorm", "input", "feed_forward_addition", "ln1_out"),
+    ("ln2_out", "output.LayerNorm", "output", "norm_2", "resid_post"),
+)
 
 LAYOUTS = (
     _norm_first("Llama, Qwen2, Mistral, Gemma", _LLAMA),
@@ -100,29 +109,7 @@ LAYOUTS = (
     _norm_first("GPT-2", ("ln_1", "attn", "ln_2", "mlp")),
     _norm_first("GPT-NeoX, sequential", _GPT_NEOX, parallel=False),
     _norm_first("GPT-NeoX, parallel", _GPT_NEOX, parallel=True),
-    # each norm follows an addition, and the output of the block is normed
-    Layout(
-        "BERT",
-        frozenset(("attention", "intermediate", "output")),
-        points={
-            "resid_pre": ("", "input"),
-            "attn_out": ("attention.output.dense", "output"),
-            "resid_mid": ("attention.output.LayerNorm", "input"),
-            "ln1_out": ("attention.output.LayerNorm", "output"),
-            "mlp_out": ("output.dense", "output"),
-            "resid_post": ("output.LayerNorm", "input"),
-            "ln2_out": ("output.LayerNorm", "output"),
-        },
-        sums={"resid_mid": ("resid_pre", "attn_out"), "resid_post": ("ln1_out", "mlp_out")},
-        components={
-            "attention": ("resid_pre", "attn_out"),
-            "attention_addition": ("resid_pre", "resid_mid"),
-            "norm_1": ("resid_mid", "ln1_out"),
-            "feed_forward": ("ln1_out", "mlp_out"),
-            "feed_forward_addition": ("ln1_out", "resid_post"),
-            "norm_2": ("resid_post", "ln2_out"),
-        },
-    ),
+    _layout("BERT", _BERT, {"resid_mid": ("resid_pre", "attn_out"), "resid_post": ("ln1_out", "mlp_out")}, None),
 )
 
 
