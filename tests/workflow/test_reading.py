@@ -31,8 +31,7 @@ def test_every_table_has_the_columns_that_are_described_of_the_types_that_are_de
 
 def test_a_meaning_is_the_comment_of_the_column_without_the_addresses_of_links(results):
     meanings = dict(results.describe("metrics").select("column", "meaning").rows())
-    assert meanings["value"] == "NaN where the metric is undefined"
-    assert meanings["metric"] == "name, see metrics"
+    assert meanings["effective_rank"] == "Effective rank"
     assert meanings["layer"].startswith("0 after the embedding")
 
 
@@ -63,8 +62,8 @@ def test_a_curve_and_differences_mix_no_views_and_no_points(results):
     assert changed["difference"].abs().is_sorted(descending=True)
     texts = results.texts.filter(variant="front")
     assert dict(changed.select("review_id", "text").rows()) == dict(texts.select("review_id", "text").rows())
-    values = results.table("metrics").filter(metric=name, view="raw", point="residual_stream", layer=3)
-    own = dict(values.filter(variant="original").select("review_id", "value").rows())
+    values = results.table("metrics").filter(view="raw", point="residual_stream", layer=3)
+    own = dict(values.filter(variant="original").select("review_id", name).rows())
     assert dict(changed.select("review_id", "value_minus").rows()) == own
 
 
