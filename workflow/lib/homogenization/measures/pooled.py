@@ -55,13 +55,10 @@ def _rows(store: StateStore) -> Iterator[dict[str, Any]]:
             place = {"shard": store.attributes["shard"], "layer": layer, "point": point}
             place |= {"n_tokens": len(chosen), "width": states.shape[1]}
             tokens, paired = states[chosen], states[np.intersect1d(drawn, chosen)]
-            yield place | {"view": f"pooled{suffix}"} | _as_they_are(tokens)
+            as_they_are = {"cosine_anisotropy": _mean_cosine(tokens, 0.0), "cosine_std": None, "singular_values": None}
+            yield place | {"view": f"pooled{suffix}"} | as_they_are
             yield place | {"view": f"pooled_centred{suffix}"} | _centred(tokens, paired)
         print(f"{point}, layer {layer}: {n} tokens", flush=True)
-
-
-def _as_they_are(tokens: np.ndarray) -> dict[str, Any]:
-    return {"cosine_anisotropy": _mean_cosine(tokens, 0.0), "cosine_std": None, "singular_values": None}
 
 
 def _centred(tokens: np.ndarray, paired: np.ndarray) -> dict[str, Any]:
