@@ -42,6 +42,9 @@ def spectral_metrics(rows: np.ndarray, look: str) -> dict[str, float]:
         "effective_rank": effective_rank,
         "normalized_effective_rank": effective_rank / rank,
         "max_explainable_variance": q[0],
+        "schatten_1": values.sum(),
+        "schatten_2": np.linalg.norm(values),
+        "schatten_inf": values[0],
         "schatten_1_ratio": relative.sum() / np.sqrt((relative**2).sum()),
         "participation_ratio": 1 / (q**2).sum(),
     }

@@ -51,6 +51,12 @@ def test_each_configuration_plans(checkout, configuration, extractions):
     assert "profiles/default" in printed, "the default profile is found by itself"
 
 
+def test_numbers_in_nested_values_of_the_command_line_are_numbers(checkout):
+    printed = dry_run(checkout, "--config", "corpus={n_reviews: 32, shard_size: 8}", "examples=null")
+    assert re.search(r"^extract_states +64$", printed, re.MULTILINE), printed[:3000]
+    assert not re.search(r"^make_text_page ", printed, re.MULTILINE)
+
+
 def test_a_stage_is_a_target(checkout):
     printed = dry_run(checkout, "variants")
     assert re.search(r"^rewrite_reviews +8$", printed, re.MULTILINE)

@@ -1,6 +1,9 @@
 # The checked configuration, and functions that all rule files share.
 from pathlib import Path
 
+import yaml
+from snakemake.utils import update_config
+
 HERE = workflow.current_basedir
 # where the rules come from, as --snakefile names it, if that is a repository's address and not a folder
 ADDRESS = None
@@ -23,7 +26,16 @@ from homogenization.run.code_hash import code_hash
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.prompts import load_prompt
 
+
+def nested(arguments):
+    """Mappings, lists and nulls of --config key=value: in these, Snakemake takes every number for a text."""
+    values = {key: yaml.safe_load(text) for key, _, text in (one.partition("=") for one in arguments or [])}
+    return {key: value for key, value in values.items() if value is None or isinstance(value, (dict, list))}
+
+
 try:
+    # a module's configuration is its parent's
+    update_config(config, {} if __name__ else nested(workflow.config_settings.config_args))
     files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
     # Snakemake names a module's files by the module
     STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)

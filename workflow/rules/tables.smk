@@ -61,7 +61,7 @@ rule collect_texts:
 
 
 rule collect:
-    """Metrics of every text, layer and view, and of pooled tokens; attention by position; records of extractions."""
+    """Metrics of every text, layer and view, and of pooled tokens; predictions; attention by position; records."""
     input:
         similarity="<results>/tables/similarity.parquet",
         runs=of_jobs("states", STUDY.jobs, ".json"),
@@ -73,6 +73,7 @@ rule collect:
         **when(STUDY.states.record_attention, attention="<results>/tables/attention.parquet"),
         extraction="<results>/tables/extraction.parquet",
         metrics="<results>/tables/metrics.parquet",
+        predictions="<results>/tables/predictions.parquet",
         summary="<results>/tables/summary.parquet",
         pooled="<results>/tables/pooled.parquet",
     log:
@@ -86,6 +87,7 @@ rule collect:
         tables={
             "tables.extraction": {},
             "tables.metrics": {"metrics": sorted(STUDY.tabulated_metrics)},
+            "tables.predictions": {},
             "tables.summary": {},
             **when(STUDY.states.record_attention, **{"tables.attention": {}}),
             "tables.pooled": {},

@@ -34,6 +34,9 @@ def test_identical_rows(n):
     expected = {
         "effective_rank": 1,
         "max_explainable_variance": 1,
+        "schatten_1": math.sqrt(n) * 3,
+        "schatten_2": math.sqrt(n) * 3,
+        "schatten_inf": math.sqrt(n) * 3,
         "schatten_1_ratio": 1,
         "participation_ratio": 1,
         "normalized_effective_rank": 1 / n,
@@ -49,6 +52,9 @@ def test_orthonormal_rows(n):
         "effective_rank": n,
         "normalized_effective_rank": 1,
         "max_explainable_variance": 1 / n,
+        "schatten_1": n,
+        "schatten_2": math.sqrt(n),
+        "schatten_inf": 1,
         "schatten_1_ratio": math.sqrt(n),
         "participation_ratio": n,
     }
@@ -111,7 +117,8 @@ def test_bounds_and_scale(values, scale):
             assert low is None or value >= low - 1e-9, name
             assert high is None or value <= high + 1e-9, name
     for name in NAMES:
-        np.testing.assert_allclose(metric(name, values * scale), metric(name, values), rtol=1e-9, atol=1e-12)
+        scaled = scale if name in {"schatten_1", "schatten_2", "schatten_inf"} else 1
+        np.testing.assert_allclose(metric(name, values * scale) / scaled, metric(name, values), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,30 @@ def max_explainable_variance(spectra: SpectrumBatch) -> np.ndarray:
 
 
 @spectral_metric(
+    title="Schatten 1-norm (nuclear norm)", label="Schatten 1-norm, Σσ", bounds=(0, None), with_length="grows"
+)
+def schatten_1(spectra: SpectrumBatch) -> np.ndarray:
+    """Sum of the singular values."""
+    return spectra.relative.sum(axis=1) * spectra.largest
+
+
+@spectral_metric(
+    title="Schatten 2-norm (Frobenius norm)", label="Schatten 2-norm, (Σσ²)^½", bounds=(0, None), with_length="grows"
+)
+def schatten_2(spectra: SpectrumBatch) -> np.ndarray:
+    """Root of the sum of the squared singular values, and so of the squared lengths of the tokens."""
+    return np.sqrt((spectra.relative**2).sum(axis=1)) * spectra.largest
+
+
+@spectral_metric(
+    title="Schatten ∞-norm (spectral norm)", label="Schatten ∞-norm, σ₁", bounds=(0, None), with_length="grows"
+)
+def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
+    """The largest singular value."""
+    return spectra.largest
+
+
+@spectral_metric(
     title="Schatten ratio, 1 to 2",
     label="Schatten ratio, ‖X‖₁ / ‖X‖₂",
     bounds=(1, None),
