@@ -125,9 +125,12 @@ def start_of(wildcards):
     return as_they_lie(model_of(wildcards).weights.start.files(STUDY.results, wildcards.model))
 
 
-def of_jobs(folder, jobs, suffix=".parquet"):
-    """A file in a folder of results for each job (model, variant, shard; within, a condition)."""
-    return [f"<results>/{folder}/{'/'.join(job)}{suffix}" for job in jobs]
+def of_jobs(folder, jobs, suffix=".parquet", name=None):
+    """A file in a folder of results for each job (model, variant, shard; within, a condition).
+
+    With `name`, each job has a folder, and the file of that name is in it.
+    """
+    return [f"<results>/{folder}/{'/'.join([*job, *([name] if name else [])])}{suffix}" for job in jobs]
 
 
 def of_variants(folder, variants, suffix=".parquet"):

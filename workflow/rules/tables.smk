@@ -65,9 +65,9 @@ rule collect:
     input:
         similarity="<results>/tables/similarity.parquet",
         runs=of_jobs("states", STUDY.jobs, ".json"),
-        matrices=of_jobs("measures", STUDY.jobs, "/matrices.parquet"),
-        attention=of_jobs("measures", STUDY.jobs, "/attention.parquet"),
-        texts=of_jobs("measures", STUDY.jobs, "/texts.parquet"),
+        matrices=of_jobs("measures", STUDY.jobs, name="matrices"),
+        attention=of_jobs("measures", STUDY.jobs, name="attention"),
+        texts=of_jobs("measures", STUDY.jobs, name="texts"),
         pooled=of_jobs("pooled", STUDY.jobs_of(STUDY.pooled.variants)),
     output:
         **when(STUDY.states.record_attention, attention="<results>/tables/attention.parquet"),
@@ -103,7 +103,7 @@ rule collect_further:
         mauve=of_jobs("mauve", STUDY.jobs_of(STUDY.mauve_variants)),
         components=of_jobs("components", STUDY.component_jobs),
         variants=of_variants("variants", STUDY.variants) if STUDY.balanced else [],
-        texts=of_jobs("measures", STUDY.jobs, "/texts.parquet") if STUDY.balanced else [],
+        texts=of_jobs("measures", STUDY.jobs, name="texts") if STUDY.balanced else [],
         losses=expand("<results>/training/{model}/losses.parquet", model=STUDY.trained_models),
         summary="<results>/tables/summary.parquet" if STUDY.trained_models else [],
     output:
