@@ -23,7 +23,6 @@ def intervened_rows(
     view="all_tokens",
     model="m",
     size=1.0,
-    spread=None,
     branch_norm=False,
 ):
     """Rows from the metric (reviews,) of each condition.
@@ -33,8 +32,7 @@ def intervened_rows(
         kl: (reviews,) by condition; null without.
         moved: (reviews,) bool by condition; False without.
         layers, metric, view, model: names of all rows.
-        size: what depth does to the metric.
-        spread: how far reviews lie apart.
+        size: the yardstick.
         branch_norm: whether a norm follows attention inside its branch.
     """
     n = len(next(iter(conditions.values())))
@@ -54,8 +52,7 @@ def intervened_rows(
             "kl": (kl or {}).get(condition),
             "sink_moved": (moved or {}).get(condition, False),
             "branch_norm": branch_norm,
-            "depth_range": size,
-            "review_sd": spread,
+            "yardstick": size,
         }
         parts.append(pl.DataFrame(columns, schema=INTERVENED_BY_REVIEW_SCHEMA))
     return pl.concat(parts).filter(pl.col("value").is_not_nan())

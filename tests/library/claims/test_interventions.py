@@ -42,7 +42,7 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
     for column in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t", "relative_effect", "n_reviews"):
         assert found[column] == pytest.approx(row[column]), column
-    assert np.isfinite(found["depth_range"])
+    assert np.isfinite(found["yardstick"])
 
 
 def test_verdicts_have_sign_and_size():

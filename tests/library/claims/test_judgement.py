@@ -145,8 +145,8 @@ class TestSizes:
     def test_a_difference_within_the_margin_is_negligible(self, mean, spread, verdict):
         row = contrasted(changed(spread_evenly(mean, spread)))
         assert row["verdict"] == verdict
-        assert row["depth_range"] == pytest.approx(10, abs=0.2)
-        assert row["relative_effect"] == pytest.approx(row["estimate"] / row["depth_range"])
+        assert row["yardstick"] == pytest.approx(10, abs=0.2)
+        assert row["relative_effect"] == pytest.approx(row["estimate"] / row["yardstick"])
         assert (row["p_max_t"] < 0.05) == (mean != 0 and verdict != UNDECIDED)
 
     def test_a_claim_that_names_a_size_is_judged_by_it(self):
@@ -159,18 +159,25 @@ class TestSizes:
         """A range of .01 would make .001 notable among reviews that lie 1 apart; the margin is .02 of 1."""
         own = np.linspace(-1.7, 1.7, N_REVIEWS)[:, None]
         row = contrasted(changed(spread_evenly(mean, 0.002), own / own.std(ddof=1) + 0.001 * RISE))
-        assert (row["depth_range"], row["review_sd"]) == pytest.approx((0.01, 1))
-        assert row["relative_effect"] == pytest.approx(mean / 0.01)  # of little
+        assert row["yardstick"] == pytest.approx(1)
+        assert row["relative_effect"] == pytest.approx(mean)
         assert row["verdict"] == verdict
+
+    @pytest.mark.parametrize("criterion", [0, 0.2])
+    def test_where_one_review_decides_a_claim_is_undecided(self, criterion):
+        differences = spread_evenly(0.4, 0.01)
+        differences[0] += 1
+        row = contrasted(changed(differences), above=criterion)
+        assert (row["verdict"], row["reason"]) == (UNDECIDED, "one review decides")
 
     def test_without_a_margin_nothing_is_negligible(self):
         assert contrasted(changed(spread_evenly(0.1, 0.02), margin=0.0))["verdict"] == SUPPORTED
 
-    def test_a_slope_is_a_share_of_what_depth_does_and_a_place_is_none(self):
+    def test_a_slope_is_a_share_of_the_yardstick_and_a_place_is_none(self):
         evidence = changed(spread_evenly(0, 1))
         assert judged_row(evidence, slope={"metric": RANK}, above=0)["relative_effect"] == pytest.approx(1, abs=0.02)
         place = judged_row(evidence, steepest={"metric": RANK}, above=0)
-        assert np.isnan([place["depth_range"], place["relative_effect"]]).all()
+        assert np.isnan([place["yardstick"], place["relative_effect"]]).all()
 
 
 class TestCorrelations:

@@ -173,8 +173,8 @@ class TestComponent:
         rise = self.found(changes, ["feed_forward"])
         assert rise["ci_high"] < 0
         # of one block, where depth has eight; sizes without a sign have no share of it
-        assert np.isnan(found["depth_range"])
-        assert rise["depth_range"] == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
+        assert np.isnan(found["yardstick"])
+        assert rise["yardstick"] == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
 
     def test_undefined_changes_leave_a_block_out(self):
         changes = component_changes()

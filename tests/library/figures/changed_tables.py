@@ -18,7 +18,8 @@ EFFECTS = {"first": 0.4, "removed": -0.2, "uniform": 0.1}
 def not_tested(table):
     """`table` of effects or slopes as it is made of too few reviews."""
     numbers = ("estimate", "ci_low", "ci_high", "relative_effect", "p_value", "p_max_t")
-    return table.with_columns(pl.lit(np.nan).alias(name) for name in numbers).with_columns(reason=pl.lit("too few"))
+    table = table.with_columns(pl.lit(np.nan).alias(name) for name in numbers)
+    return table.with_columns(verdict=pl.lit("not tested"), reason=pl.lit("too few"))
 
 
 def dose_tables():

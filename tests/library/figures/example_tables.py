@@ -183,7 +183,7 @@ PAIRS = [["front", "original"], ["end", "original"], ["scattered", "original"], 
 CONTRASTED = "max_explainable_variance"
 
 
-OF_DEPTH = 0.5  # what depth does to the metric
+YARDSTICK = 0.5
 
 
 def difference(variant, minus, depth):
@@ -204,8 +204,7 @@ def contrasts_table(blocks=DEEPER, pairs=PAIRS, metric=CONTRASTED, views=("raw",
         mean=lambda row: difference(row["variant"], row["minus"], row["depth"]),
         ci_low=lambda row: row["mean"] - 0.02,
         ci_high=lambda row: row["mean"] + 0.03,
-        depth_range=OF_DEPTH,
-        review_sd=OF_DEPTH / 2,
+        yardstick=YARDSTICK,
     )
 
 

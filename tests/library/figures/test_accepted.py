@@ -47,7 +47,8 @@ def test_a_contrast_that_is_not_tested_says_why():
     refused = {("front", "scattered"): "3 of 40 in both", ("end", "original"): "2 of 40 in end"}
     table = contrasts_table()
     reasons = [refused.get(pair) for pair in table.select("variant", "minus").rows()]
-    table = table.with_columns(pl.Series("reason", reasons, pl.String))
+    verdicts = pl.when(pl.col("reason").is_null()).then("verdict").otherwise(pl.lit("not tested"))
+    table = table.with_columns(pl.Series("reason", reasons, pl.String)).with_columns(verdict=verdicts)
     without = pl.when(pl.col("reason").is_null()).then(pl.col(pl.Float64).exclude("depth"))
     figure = figure_of("contrast", table.with_columns(without))
     require_room(figure)
@@ -58,7 +59,9 @@ def test_a_contrast_that_is_not_tested_says_why():
 
 
 def test_a_study_in_which_nothing_is_tested_has_figures_too():
-    table = contrasts_table().with_columns(pl.col(pl.Float64).exclude("depth") * float("nan"), reason=pl.lit("none"))
+    table = contrasts_table().with_columns(
+        pl.col(pl.Float64).exclude("depth") * float("nan"), verdict=pl.lit("not tested"), reason=pl.lit("none")
+    )
     figure = figure_of("contrast", table)
     require_room(figure)
     assert all("not tested: none" in {text.get_text() for text in axes.texts} for axes in figure.axes)

@@ -4,16 +4,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from drawings import VARIANTS, line, texts
+from drawings import VARIANTS, line
 from homogenization.figures.style import variant_styles
-from library.figures.example_tables import DEEPER, OF_DEPTH, contrasts_table, difference
+from library.figures.example_tables import DEEPER, YARDSTICK, contrasts_table, difference
 from library.figures.examples import drawn, figure_of
 
 
 def test_lines_and_bands_are_shares_of_what_depth_does():
     for axes, (_, n_blocks) in zip(drawn("contrast").axes[:2], DEEPER.items(), strict=True):
         depth = np.arange(n_blocks + 1) / n_blocks
-        wanted = difference("front", "original", depth) / OF_DEPTH * 100
+        wanted = difference("front", "original", depth) / YARDSTICK * 100
         np.testing.assert_allclose(line(axes, "front").get_xdata(), depth)
         np.testing.assert_allclose(line(axes, "front").get_ydata(), wanted)
         heights = axes.collections[0].get_paths()[0].vertices[:, 1]
@@ -31,18 +31,16 @@ def test_all_panels_have_one_scale_and_one_margin():
         assert (band.get_y(), band.get_height()) == pytest.approx((-2, 4))
 
 
-def test_where_reviews_lie_further_apart_than_depth_goes_they_are_the_scale_and_the_note_says_so():
-    """The margin is a share of the larger one; where depth does nothing, no difference is called negligible."""
+def test_differences_are_shares_of_the_yardstick_and_without_one_there_is_no_margin():
     of_beta = pl.when(pl.col("model") == "beta")
-    table = contrasts_table().with_columns(review_sd=of_beta.then(2 * OF_DEPTH).otherwise("review_sd"))
-    figure = figure_of("contrast", table)
-    wanted = difference("front", "original", np.arange(5) / 4) / (2 * OF_DEPTH) * 100
-    np.testing.assert_allclose(line(figure.axes[1], "front").get_ydata(), wanted)
-    assert "in Beta (random), reviews lie further apart" in texts(figure)
-    assert "further apart" not in texts(drawn("contrast"))
-    still = figure_of("contrast", table.with_columns(depth_range=of_beta.then(float("nan")).otherwise("depth_range")))
-    margins = [[patch.get_label() for patch in axes.patches].count("margin") for axes in still.axes[:2]]
-    assert margins == [1, 0]
+    figure = figure_of("contrast", contrasts_table().with_columns(yardstick=of_beta.then(1.0).otherwise("yardstick")))
+    for axes, yardstick in zip(figure.axes[:2], (YARDSTICK, 1.0), strict=True):
+        depth = line(axes, "front").get_xdata()
+        wanted = difference("front", "original", depth) / yardstick * 100
+        np.testing.assert_allclose(line(axes, "front").get_ydata(), wanted)
+    still = contrasts_table().with_columns(yardstick=of_beta.then(float("nan")).otherwise("yardstick"))
+    margins = [[one.get_label() for one in axes.patches].count("margin") for axes in figure_of("contrast", still).axes]
+    assert margins[:2] == [1, 0]
 
 
 def test_markers_are_filled_where_significant_and_every_layer_has_one():

@@ -31,10 +31,10 @@ def summary_of() -> pl.DataFrame:
 
 
 def contrasts_of() -> pl.DataFrame:
-    """Depth moves a metric by 2, and reviews lie 3 apart."""
+    """The yardstick of each metric is 3."""
     metrics = ("max_explainable_variance", "cosine_anisotropy")
     tables = [contrasts_table(metric=metric, views=_views_of(metric)) for metric in metrics]
-    return pl.concat(tables).with_columns(depth_range=pl.lit(2.0), review_sd=pl.lit(3.0))
+    return pl.concat(tables).with_columns(yardstick=pl.lit(3.0))
 
 
 def page_of(summary: pl.DataFrame | None = None, contrasts: pl.DataFrame | None = None, **changes: Any) -> str:

@@ -6,11 +6,11 @@ from scipy import stats
 
 from homogenization.statistics.depth import DEPTH_SCHEMA, tabulate
 from homogenization.statistics.layers import (
-    depth_ranges,
     layer_steps,
     layer_values,
     slopes,
     steepest_span,
+    yardsticks_of,
 )
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, uniform_weights
 from library.statistics.shared import MARGIN, metric_rows
@@ -203,28 +203,59 @@ class TestSteepest:
         assert found == (7 / 8, 0.5, 1)
 
 
-class TestDepthRanges:
-    def table(self, **more):
-        profile = np.array([1, 3, 9, 4, 2.0])  # rises and falls again: 8, though the ends differ by 1
-        values = profile + 0.01 * walks(21, 5)
+def test_one_review_can_decide_a_slope():
+    values = np.arange(5) + 0.01 * walks(20, 5)
+    values[0] *= 3
+    table = table_of(metrics_table(values)).filter(statistic="slope")
+    assert table.select("verdict", "reason").rows() == [("undecided", "one review decides")]
+
+
+class TestYardsticks:
+    PROFILE = np.array([1, 3, 9, 4, 2.0])  # rises and falls again: 8, though the ends differ by 1
+
+    def values(self):
+        values = self.PROFILE + 0.01 * walks(21, 5)
         values[0, 4] = 1e6  # one review
-        return profile, values, metrics_table(values, **more)
+        return values
 
     def test_is_the_range_of_the_medians_of_the_originals(self):
-        _, values, table = self.table()
+        values = self.values()
         others = [metrics_table(values * 5, variant="front"), metrics_table(values * 7, point="final_norm")]
-        found = depth_ranges(pl.concat([table, *others, metrics_table(values * 2, model="other")]))
-        size, spread = np.ptp(np.median(values, axis=0)), np.median(values.std(axis=0, ddof=1))
-        assert found.rows() == [
-            ("m", "all_tokens", RISING, pytest.approx(size), pytest.approx(spread)),
-            ("other", "all_tokens", RISING, pytest.approx(2 * size), pytest.approx(2 * spread)),
-        ]
+        tables = [metrics_table(values), *others, metrics_table(values * 2, model="other")]
+        size = np.ptp(np.median(values, axis=0))
         assert size == pytest.approx(8, abs=0.05)
+        found = yardsticks_of(pl.concat(tables)).select("model", "metric", "view", "yardstick")
+        assert found.rows() == [
+            ("m", RISING, "all_tokens", pytest.approx(size)),
+            ("other", RISING, "all_tokens", pytest.approx(2 * size)),
+        ]
+
+    def test_or_how_far_reviews_lie_apart_where_that_is_more(self):
+        values = self.PROFILE / 100 + np.random.default_rng(0).normal(size=(21, 1))
+        (found,) = yardsticks_of(metrics_table(values))["yardstick"]
+        assert found == pytest.approx(np.median(values.std(axis=0, ddof=1)))
+
+    @pytest.mark.parametrize(
+        ("views", "chosen"),
+        [
+            (["raw", "centred_without_first", "raw_without_first", "centred"], "raw_without_first"),
+            (["all_tokens", "without_first"], "without_first"),
+            (["raw", "unit_without_first", "unit"], "unit_without_first"),
+            (["centred", "raw"], "raw"),
+        ],
+    )
+    def test_one_view_makes_that_of_all(self, views, chosen):
+        sizes = {view: number + 1 for number, view in enumerate(views)}
+        tables = [metrics_table(self.values() * size, view=view) for view, size in sizes.items()]
+        found = yardsticks_of(pl.concat(tables))
+        assert found["view"].to_list() == sorted(views)
+        expected = np.ptp(np.median(self.values(), axis=0)) * sizes[chosen]
+        assert found["yardstick"].to_list() == pytest.approx([expected] * len(views))
 
     def test_what_depth_does_not_move_has_none(self):
         constant = 7 + 1e-12 * walks(5, 4)
-        assert depth_ranges(metrics_table(constant))["depth_range"].is_nan().all()
-        assert depth_ranges(metrics_table(constant).with_columns(value=pl.lit(np.nan))).is_empty()
+        assert yardsticks_of(metrics_table(constant))["yardstick"].to_list() == [None]
+        assert yardsticks_of(metrics_table(constant).with_columns(value=pl.lit(np.nan))).is_empty()
 
 
 class TestLayerValues:

@@ -33,7 +33,7 @@ from library.statistics.shared import (
 )
 
 DRAWS, SEED = 200, 0
-MOVED = noise(1) - 0.001  # of each review, were all changed: far within the margin of what depth does
+MOVED = noise(1) - 0.001  # of each review, were all changed: far within the margin
 ORIGINAL = np.arange(9.0) + noise(0)
 PAIRS = [("front", "original"), ("original", "front"), ("front", "inward")]
 
@@ -71,7 +71,7 @@ def test_they_never_change_an_estimate(changed):
     found = contrasts(metrics, similarity)
     names = [f"r{number:03d}" for number in np.flatnonzero(changed)]
     of_changed = pl.col("review_id").is_in(names)
-    alone = metrics.filter(of_changed | (pl.col("variant") == "original"))  # what depth does, all originals say
+    alone = metrics.filter(of_changed | (pl.col("variant") == "original"))  # all originals make the yardstick
     expected = contrasts(alone, similarity.filter(of_changed))
     as_told = ["reason", "share_changed"]
     assert_frame_equal(found.drop(as_told), expected.drop(as_told), check_exact=True)

@@ -11,7 +11,8 @@ import polars as pl
 from homogenization.claims.terms import Claim, UnavailableError, is_pooled
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.verdicts import POOLS, REVIEWS
-from homogenization.statistics.layers import POOLED_VIEW, LayerValues, depth_ranges, layer_values, pools_as_reviews
+from homogenization.statistics.estimates import dominance
+from homogenization.statistics.layers import POOLED_VIEW, LayerValues, layer_values, pools_as_reviews, yardsticks_of
 from homogenization.statistics.resampling import (
     Resampling,
     bootstrap_weights,
@@ -20,9 +21,9 @@ from homogenization.statistics.resampling import (
 )
 from homogenization.tables.regions import at_layers
 
-SIZE = ("depth_range", "review_sd")  # what depth does to a metric, and how far reviews lie apart
+SIZE = "yardstick"  # what a difference is measured by
 INTERVAL = ("estimate", "ci_low", "ci_high")
-_OF_ROW = ("ci_low", "ci_high", "n_reviews", *SIZE)
+_OF_ROW = ("ci_low", "ci_high", "n_reviews", SIZE, "reason")
 
 # What a statistic finds: columns of the table `claims`, at least `estimate`, `ci_low`, `ci_high` and `n_reviews`. Those
 # that it lacks are NaN.
@@ -62,14 +63,14 @@ class Evidence:
         return resampled(statistic, weights, self.resampling.confidence)
 
     def size(self, model: str, view: str, metric: str) -> dict[str, float]:
-        """depth_range and review_sd of a metric in a model (`layers.depth_ranges`), in the view of pools too."""
-        return self._sizes.get((model, view, metric), dict.fromkeys(SIZE, np.nan))
+        """The yardstick of a metric in a model (`layers.yardsticks_of`), in the view of pools too."""
+        return {SIZE: self._sizes.get((model, view, metric), np.nan)}
 
     @cached_property
-    def _sizes(self) -> dict[tuple[str, ...], dict[str, float]]:
+    def _sizes(self) -> dict[tuple[str, ...], float]:
         tables = [self.metrics, *([] if self._pools is None else [self._pools])]
-        sizes = pl.concat(depth_ranges(table) for table in tables).with_columns(pl.col("review_sd").fill_null(np.nan))
-        return {row[:3]: dict(zip(SIZE, row[3:], strict=True)) for row in sizes.rows()}
+        sizes = pl.concat(yardsticks_of(table) for table in tables).with_columns(pl.col(SIZE).fill_null(np.nan))
+        return {row[:3]: row[3] for row in sizes.select("model", "view", "metric", SIZE).rows()}
 
     @cached_property
     def _pools(self) -> pl.DataFrame | None:
@@ -129,7 +130,8 @@ class Evidence:
         if not len(values):
             raise UnavailableError("undefined in every review")
         low, high = (end.item() for end in mean_interval(values, self.resampling.confidence))
-        return {**estimated((float(values.mean()), low, high)), "n_reviews": len(values), "unit": unit}
+        found = {**estimated((float(values.mean()), low, high)), "n_reviews": len(values), "unit": unit}
+        return found | {"reason": dominance(values)[0] if unit == REVIEWS else None}
 
     def over_reviews(self, statistic: Callable[..., np.ndarray], *values: np.ndarray) -> Found:
         """A statistic over reviews that is no mean, with its percentile interval.
@@ -190,6 +192,6 @@ def selected(claim: Claim, row: Mapping[str, Any], estimate: str = "estimate") -
     """What a row of a table of estimates says, with its interval, size and p; `estimate` is its column."""
     if not row["n_reviews"]:
         raise UnavailableError("undefined in every review")
-    found = {"estimate": row[estimate], **{name: row[name] for name in _OF_ROW}}
+    found = {"estimate": row[estimate], **{name: row.get(name) for name in _OF_ROW}}
     found |= {name: row.get(name, np.nan) for name in ("p_value", "p_max_t")}
     return found | {"unit": POOLS if is_pooled(claim) else REVIEWS}

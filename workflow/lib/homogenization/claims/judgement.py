@@ -26,13 +26,13 @@ from homogenization.names.verdicts import (
     SUPPORTED,
     UNDECIDED,
 )
-from homogenization.statistics.estimates import margin_of, verdict
+from homogenization.statistics.estimates import ONE_DECIDES, verdicts
 from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
 from homogenization.tables.comparisons import too_few_accepted
 from homogenization.tables.components import STREAM_METRICS
 from homogenization.tables.metrics import values_of
 
-_WITHOUT = {"unit": REVIEWS, **dict.fromkeys((*SIZE, "p_value", "p_max_t"), np.nan)}  # what a statistic may lack
+_WITHOUT = {"unit": REVIEWS, "reason": None, **dict.fromkeys((SIZE, "p_value", "p_max_t"), np.nan)}  # what it may lack
 _COPIED = (
     *("claim", "statement", "source", "convention", "statistic", "metric", "view", "variant", "minus", "layers"),
     "since",
@@ -55,8 +55,8 @@ CLAIMS_SCHEMA = {
     "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
     "verdict": pl.String,  #: `supported`, `contradicted`, `negligible`, `undecided` or `not tested`
     "estimate": pl.Float64,  #: the statistic; NaN if not tested
-    #: ends of its interval over reviews: Student's t with Hall's correction for means, percentile for the others; over
-    #: pools: the same for means, where single pools lie for the others
+    #: ends of its interval over reviews: Student's for means, percentile for the others; over pools: the same for
+    #: means, where single pools lie for the others
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
     "measured": pl.String,  #: the quantity that the criterion applies to, in words
     "criterion": pl.String,  #: `> 0.5`, `< 0` or `0.6 to 0.7`
@@ -65,11 +65,9 @@ CLAIMS_SCHEMA = {
     #: other claims, for pools, and if not tested
     "share_changed": pl.Float64,
     "unit": pl.String,  #: `reviews`, or `pools` of the tokens of a shard
-    #: what depth does to the metric in the model, in units of the statistic; NaN if that is no difference or change,
-    #: also in the next two columns
-    "depth_range": pl.Float64,
-    #: how far reviews lie apart, likewise: the median over the layers of the originals' standard deviation
-    "review_sd": pl.Float64,
+    #: what the difference or change is measured by, as in `contrasts`; NaN if the statistic is none, also in the next
+    #: column
+    "yardstick": pl.Float64,
     **columns("relative_effect"),
     #: the correlation with the first token left out; NaN for other statistics, also in the next two columns
     "without_first": pl.Float64,
@@ -79,9 +77,10 @@ CLAIMS_SCHEMA = {
     "p_value": pl.Float64,
     "p_max_t": pl.Float64,  #: the same corrected within its family ([which](statistics.md#many-tests)): it decides
     "p_decides": pl.Boolean,  #: whether the interval alone would give another verdict
-    "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
+    "reason": pl.String,  #: why the claim is not tested or undecided, or has no interval; otherwise null
 }
 SCHEMAS = {"claims": CLAIMS_SCHEMA}
+_COMPARED = ("ci_low", "ci_high", "n_reviews", SIZE, "reason")  # what an estimate is judged by
 
 
 def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evidence) -> pl.DataFrame:
@@ -140,7 +139,7 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
     if not _of_nothing(claim):  # tests are of no difference
         found |= {"p_value": np.nan, "p_max_t": np.nan}
     row |= found
-    row["relative_effect"] = row["estimate"] / row["depth_range"]
+    row["relative_effect"] = row["estimate"] / row[SIZE]
     if row["unit"] == POOLS and row["n_reviews"] == 1:
         row["reason"] = "one pool of texts has no interval"
     return row | _verdict(claim, found, evidence.resampling)
@@ -169,13 +168,15 @@ def _verdict(claim: Claim, found: Found, resampling: Resampling) -> dict[str, An
 def _judged(claim: Claim, found: Found, resampling: Resampling, p: float | None) -> str:
     """The verdict by an interval, or by p: on the claimed side, on the other, within the margin, or none of these.
 
-    A correlation also has to be stronger than without the first token.
+    Where one review decides, it is none. A correlation also has to be stronger than without the first token.
     """
     low, high = found["ci_low"], found["ci_high"]
+    if found["reason"] == ONE_DECIDES:
+        return UNDECIDED
     if _of_nothing(claim):
-        few = found["unit"] == REVIEWS and found["n_reviews"] < FEWEST_NEGLIGIBLE
-        margin = margin_of(resampling.margin, found["depth_range"], found["review_sd"])
-        side = str(verdict((found["estimate"], low, high), margin, p, 1 - resampling.confidence, few))
+        fewest = FEWEST_NEGLIGIBLE if found["unit"] == REVIEWS else 0
+        row = {name: found[name] for name in ("estimate", *_COMPARED)} | ({} if p is None else {"p_max_t": p})
+        side = str(verdicts(pl.DataFrame([row], strict=False), resampling, fewest=fewest)[0])
         if side == NEGLIGIBLE:
             return side
         claimed, other = (HIGHER, LOWER) if "above" in claim else (LOWER, HIGHER)

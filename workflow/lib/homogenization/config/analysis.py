@@ -65,7 +65,7 @@ class Pooled(Section):
     """The tokens of all reviews of a shard in one matrix, as the companion thesis measures them."""
 
     variants: list[str] = Field(["original"])
-    """Variants by name, `original` among them: sizes are shares of what depth does there."""
+    """Variants by name, `original` among them: sizes are shares of how far depth moves a metric there."""
 
     _variants = field_validator("variants")(_with_the_original("sizes are compared with"))
 
@@ -84,9 +84,9 @@ number of tokens alone."""
     confidence: float = Field(0.95, gt=0.5, lt=1)
     """Level of intervals; that of tests is 1 - confidence."""
     margin: float = Field(0.02, ge=0, lt=1)
-    """Differences are negligible if their interval lies within this share of what depth does to the same metric in \
-the same model: the range of the originals' median over the layers. Where reviews lie further apart than that (the \
-median over the layers of their standard deviation), it is a share of this."""
+    """Differences are negligible if their 99 % interval lies within this share of the yardstick of the metric in the \
+model: the range over the layers of the originals' median, without the first token, or how far reviews lie apart where \
+that is more."""
     min_reviews: int = Field(10, ge=6)
     """Fewest reviews, accepted in both variants with texts that differ, with which a comparison is tested, and fewest \
 with which an effect or slope of changed attention is; a rewritten variant with fewer accepted ones is not drawn as a \

@@ -48,6 +48,7 @@ from homogenization.figures.words import counted
 from homogenization.interventions.conditions import ALL_BLOCKS, BLOCK_NAMES
 from homogenization.names.numbers import significant, typeset
 from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import NOT_TESTED
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA, "harm": HARM_SCHEMA}
@@ -107,7 +108,7 @@ def _draw_doses(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, Li
         return
     table = table.filter(pl.col(dose).is_not_null())
     axes.axhline(0, **ZERO, label="zero")
-    tested = table.filter(pl.col("reason").is_null())
+    tested = table.filter(pl.col("verdict") != NOT_TESTED)
     if tested.is_empty():
         mark_empty(axes, f"not tested:\n{counted(table['n_reviews'])}", ticks=False)
         return
@@ -277,7 +278,7 @@ def _handles_of_conditions(doses: pl.DataFrame) -> list[Line2D]:
 
 def _note_on_conditions(doses: pl.DataFrame, effects: pl.DataFrame) -> str:
     note = f"n = {counted(doses['n_reviews'])}"
-    if len(untested := effects.drop_nulls("reason")):
+    if len(untested := effects.filter(verdict=NOT_TESTED)):
         note += f"; not tested, and without a point: conditions with {counted(untested['n_reviews'])}"
     return note
 

@@ -30,7 +30,7 @@ from homogenization.figures.words import DEPTH_LABEL, counted
 from homogenization.names.numbers import typeset
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
-from homogenization.names.verdicts import DECIDED
+from homogenization.names.verdicts import DECIDED, NOT_TESTED
 
 _DIFFERENCES = ["mean", "ci_low", "ci_high"]
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
@@ -43,18 +43,15 @@ _FACES = {  # how a difference is marked -> the look of its marker
 def contrast(tables: Tables, shown: Shown) -> Figure:
     """The figure of `shown.metric` in `shown.view` from the table contrasts.
 
-    Differences are shares of what the margin is a share of: what depth does to the metric in the model or, where that
-    is more, how far reviews lie apart. All panels have one scale, and one margin.
+    Differences are shares of the yardstick, as the margin is. All panels have one scale, and one margin.
     """
     contrasts, pairs = tables["contrasts"], _pairs(shown.contrasts)
     of_layers = contrasts.filter(pl.col("layers").is_null()).join(pairs, ["variant", "minus"], maintain_order="left")
     wanted = f"metric '{shown.metric}' in view '{shown.view}'"
     table = required(of_layers, shown, wanted, told=contrasts["metric"], metric=shown.metric, view=shown.view)
-    # what the margin is a share of: the range over depth or, where that is more, how far reviews lie apart
-    yardstick = pl.max_horizontal(pl.col("depth_range", "review_sd").fill_nan(None))
-    table = table.with_columns(pl.col(_DIFFERENCES) / yardstick * 100, yardstick=yardstick, face=_face())
+    table = table.with_columns(pl.col(_DIFFERENCES) / pl.col("yardstick") * 100, face=_face())
     rows = _labelled_rows(pairs, dict(shown.variants))
-    tested = table.filter(pl.col("reason").is_null())
+    tested = table.filter(pl.col("verdict") != NOT_TESTED)
     styles = {row: variant_styles(shown.variants, set(tested.filter(row=row)["line"])) for row, _ in rows}
     height = 2.3 if len(rows) < 3 else 1.9
     panels = Panels(("model", shown.models), ("row", rows), height=height, rows_above=True)
@@ -66,7 +63,7 @@ def contrast(tables: Tables, shown: Shown) -> Figure:
         draw_final_norm(axes, final_norm, styles[row], "line", lambda one, colour: _FACES[one["face"]](colour))
         axes.set_ylim(limits)
         axes.yaxis.set_major_formatter(lambda value, _: typeset(f"{value:g}"))
-        if of_panel["depth_range"].is_finite().any():
+        if of_panel["yardstick"].is_finite().any():
             margin = 100 * shown.margin
             axes.axhspan(-margin, margin, color=MARGIN, lw=0, zorder=0.5, label="margin")
         if not of_panel["mean"].is_finite().any():
@@ -74,7 +71,7 @@ def contrast(tables: Tables, shown: Shown) -> Figure:
         else:
             tint_alike(axes, shown.homogenization)
     panels.depth_axis(max(map(len, styles.values())) if (table["point"] == FINAL_NORM).any() else 0)
-    panels.label(DEPTH_LABEL, "Δ, % of what depth does")
+    panels.label(DEPTH_LABEL, "Δ, % of the yardstick")
     for axes in panels.axes.values():  # one scale
         axes.tick_params(labelleft=axes.get_subplotspec().colspan.start == 0)
     handles = [
@@ -112,7 +109,7 @@ def _labelled_rows(pairs: pl.DataFrame, labels: Mapping[str, str]) -> list[tuple
 def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
     """The reasons for which the contrasts of a panel are not tested, wrapped to its width."""
     width = axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
-    reasons = table["reason"].drop_nulls().unique(maintain_order=True)
+    reasons = table.filter(verdict=NOT_TESTED)["reason"].unique(maintain_order=True)
     return "\n".join(textwrap.fill(f"not tested: {reason}", int(9 * width)) for reason in reasons) or "no values"
 
 
@@ -146,14 +143,10 @@ def _other_handles(alpha: float) -> list[Artist]:
 
 
 def _note(table: pl.DataFrame, shown: Shown) -> str:
-    """Reviews, models in which the scale is another, and what is not tested."""
+    """Reviews, and what is not tested."""
     labels = dict(shown.variants)
-    spread = set(table.filter(~(pl.col("depth_range") >= pl.col("yardstick")).fill_null(False))["model"])
-    instead = ", ".join(label for name, label in shown.models if name in spread)
     parts = [f"n = {counted(table.filter(pl.col('mean').is_finite())['n_reviews'])}"]
-    if instead:
-        parts.append(f"in {instead}, reviews lie further apart than depth goes: 100 % is their standard deviation")
-    refused = table.filter(pl.col("reason").is_not_null()).select("variant", "minus", "reason").unique().sort(pl.all())
+    refused = table.filter(verdict=NOT_TESTED).select("variant", "minus", "reason").unique().sort(pl.all())
     parts += [
         f"not tested: {labels.get(variant, variant)} minus {labels.get(minus, minus)} ({reason})"
         for variant, minus, reason in refused.rows()

@@ -48,9 +48,9 @@ from homogenization.tables.intervened import UNTOUCHED
 def metric(tables: Tables, shown: Shown) -> Figure:
     """`shown.metric` against depth: the originals, with the other variants thin behind them; rows are views.
 
-    The thin lines show how far variants lie apart compared with what depth does; the figures of contrasts test
-    differences. A metric with none of `shown.views` (metrics of the geometry have views of their own) is shown in all
-    of its views.
+    The thin lines show how far variants lie apart compared with how far depth moves a metric; the figures of contrasts
+    test differences. A metric with none of `shown.views` (metrics of the geometry have views of their own) is shown in
+    all of its views.
     """
     table = required(tables["summary"], shown, f"metric '{shown.metric}'", told="metric", metric=shown.metric)
     reviews = accepted(table, shown.variants, shown.min_reviews)

@@ -33,7 +33,7 @@ class Shown:
         homogenization: sign of the metric's change when tokens grow alike, as in `metrics.registry.Metric`.
         contrasts: pairs of a variant and the one that is subtracted from it; rows keep the order of the latter.
         alpha: level of significance; intervals have the confidence 1 - `alpha`.
-        margin: differences are negligible within this share of what depth does to the metric.
+        margin: differences are negligible within this share of the yardstick.
         metric_titles: title of each metric by its name, for a figure of all metrics.
         threshold: least F1 at which a rewritten review is accepted.
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.

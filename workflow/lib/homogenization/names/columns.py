@@ -33,7 +33,7 @@ COLUMNS = {
     "estimate": pl.Float64,  #: mean over these reviews
     "ci_low": pl.Float64,  #: lower end of the interval of the mean or estimate
     "ci_high": pl.Float64,  #: its upper end
-    "relative_effect": pl.Float64,  #: mean or estimate / `depth_range`, what depth does to the metric in the model
+    "relative_effect": pl.Float64,  #: mean or estimate / `yardstick`
     "p_max_t": pl.Float64,  #: p corrected within its family of rows ([statistics](statistics.md#many-tests))
     "seed": pl.Int64,  #: of the run
 }

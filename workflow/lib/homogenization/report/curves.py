@@ -17,11 +17,10 @@ from homogenization.figures.shown import Named, accepted, names_of
 from homogenization.figures.style import FULL, MARGIN, WHITE, variant_styles
 from homogenization.figures.words import DEPTH_LABEL
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.names.verdicts import DECIDED
+from homogenization.names.verdicts import DECIDED, NOT_TESTED
 from homogenization.report.page import render
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
-from homogenization.statistics.estimates import margin_of
 
 _DIGITS = 5  # significant ones of a number
 _COLUMNS, _WIDTH, _HEIGHT = 3, 300, 200  # panels side by side, and pixels of one
@@ -56,7 +55,7 @@ def curves_page(
         variants: (name, label) pairs.
         pairs: (variant, minus) whose difference is shown.
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
-        margin: share of what depth does to a metric, or of how far reviews lie apart, that is negligible.
+        margin: share of the yardstick that is negligible.
 
     Raises:
         HomogenizationError: the table holds nothing of what is shown.
@@ -72,10 +71,11 @@ def curves_page(
     curves = reviews.table.with_columns(pl.col("variant").replace(labels))
     of_pairs = {(variant, minus): f"{labels[variant]} minus {labels[minus]}" for variant, minus in pairs}
     named = pl.DataFrame([(*pair, label) for pair, label in of_pairs.items()], _PAIRS, orient="row")
-    tested = contrasts.filter(pl.col("layers").is_null(), pl.col("reason").is_null())
+    tested = contrasts.filter(pl.col("layers").is_null(), pl.col("verdict") != NOT_TESTED)
     differences = _of_cells(tested, cells, models).join(named, ["variant", "minus"], maintain_order="left")
-    bound = margin_of(margin, *differences.select("depth_range", "review_sd").to_numpy().T)
-    differences = differences.with_columns(pl.Series("bound", bound), variant=pl.col("variant").replace(labels))
+    differences = differences.with_columns(
+        bound=margin * pl.col("yardstick"), variant=pl.col("variant").replace(labels)
+    )
     cell = _chosen("Metric", [one["label"] for one in cells])
     pair = _chosen("Difference", list(of_pairs.values()))
     charts = [_levels(curves, variants, cell)]

@@ -19,7 +19,7 @@ from homogenization.statistics.estimates import (
     flip_tests,
     judged,
 )
-from homogenization.statistics.layers import depth_ranges
+from homogenization.statistics.layers import yardsticks_of
 from homogenization.statistics.resampling import Resampling, differences, means
 from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
 from homogenization.tables.metrics import values_of
@@ -28,8 +28,8 @@ from homogenization.tables.regions import at_layers
 
 #: A row for each model, contrast, point, layer, view and metric, sorted by these, and one for each part of the depth.
 #: Differences are variant − minus, review by review, over the reviews that are accepted in both and whose two texts
-#: differ. A contrast that is not tested has rows with a reason, and NaN for every estimate and p. Intervals of means
-#: are Student's with Hall's correction ([statistics](statistics.md#contrasts)) at `contrasts.confidence`.
+#: differ. A contrast that is not tested has rows with a reason, and NaN for every estimate and p. Intervals are at
+#: `contrasts.confidence`.
 CONTRASTS_SCHEMA = {
     **columns("model", "variant", "minus", "point"),
     #: null for one layer; `all`, `first`, `middle` or `last`: each review's mean over these layers of the residual
@@ -44,14 +44,14 @@ CONTRASTS_SCHEMA = {
     "share_changed": pl.Float64,
     **VERDICT_SCHEMA,
     "mean": pl.Float64,  #: of the differences; NaN without reviews
-    #: ends of the interval of the mean; NaN for fewer than two reviews, also in all later columns
+    #: ends of Student's interval; NaN for fewer than two reviews, also in all later columns
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
     **JUDGED_SCHEMA,
     "p_value": pl.Float64,  #: two-sided sign-flip permutation test of mean 0
     #: p corrected within its family: the layers of the residual stream, or the parts of the depth; equals `p_value` for
     #: `final_norm`
     "p_max_t": pl.Float64,
-    "reason": pl.String,  #: why the contrast is not tested; null where it is
+    "reason": pl.String,  #: why the contrast is not tested, or `one review decides`; otherwise null
 }
 SCHEMAS = {"contrasts": CONTRASTS_SCHEMA, "comparisons": COMPARISONS_SCHEMA}
 INPUT_SCHEMAS = {"balance": BALANCE_SCHEMA}
@@ -84,13 +84,13 @@ def contrast_table(
         `CONTRASTS_SCHEMA`, sorted by its keys. Differences are variant - minus, per review, and 0 within 1e-9 of the
         values.
     """
-    ranges = depth_ranges(metrics)
+    sizes = yardsticks_of(metrics)
     parts = [pl.DataFrame(schema=CONTRASTS_SCHEMA)]
     for model in metrics["model"].unique().sort() if len(comparisons) else ():
         rows = metrics.filter(pl.col("model") == model, pl.col("metric").is_in(list(names)))
         if not rows.is_empty():
             parts.append(_contrasts_of_model(model, rows, comparisons, similarity, resampling))
-    table = pl.concat(parts).drop("depth_range", "review_sd").join(ranges, on=("model", "view", "metric"), how="left")
+    table = pl.concat(parts).drop("yardstick").join(sizes, on=("model", "view", "metric"), how="left")
     table = judged(table, resampling, "mean").with_columns(depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH))
     return table.select(*CONTRASTS_SCHEMA).sort(_KEYS)
 
@@ -155,7 +155,8 @@ def _contrasts_of_model(
             values = cells.differences(*pair, reviews)
             columns = estimates(values, resampling.confidence, "mean")
             columns |= flip_tests(values, families, resampling.sign_flips(len(reviews)))
-        names = {"model": model, "variant": variant, "minus": minus, "reason": reason, "share_changed": share}
+        names = {"model": model, "variant": variant, "minus": minus, "share_changed": share}
+        columns = {"reason": reason} | columns
         parts.append(table_of(rows.to_dict() | names | columns, CONTRASTS_SCHEMA))
     table = pl.concat([pl.DataFrame(schema=CONTRASTS_SCHEMA), *parts])
     # what is not tested has no numbers

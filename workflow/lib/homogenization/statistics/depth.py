@@ -18,13 +18,13 @@ from homogenization.statistics.estimates import (
 )
 from homogenization.statistics.layers import (
     LayerValues,
-    depth_ranges,
     layer_steps,
     layer_values,
     net_changes,
     pools_as_reviews,
     slopes,
     steepest_span,
+    yardsticks_of,
 )
 from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
 from homogenization.tables.metrics import values_of
@@ -46,6 +46,7 @@ DEPTH_SCHEMA = {
     # not of `steepest`, which is NaN and null there
     **JUDGED_SCHEMA,
     **VERDICT_SCHEMA,
+    "reason": pl.String,  #: `one review decides`, or null
 }
 SCHEMAS = {"depth": DEPTH_SCHEMA}
 SLOPE, STEEPEST = "slope", "steepest"
@@ -82,14 +83,14 @@ def _of_reviews(metrics: pl.DataFrame, names: Sequence[str], resampling: Resampl
     for (model, variant), table in sorted(stream.partition_by("model", "variant", as_dict=True).items()):
         rows = _rows_of_job(layer_values(table), resampling, pools)
         parts.append(rows.with_columns(model=pl.lit(model), variant=pl.lit(variant)))
-    table = pl.concat(parts, how="diagonal_relaxed").drop("depth_range", "review_sd")
-    table = table.join(depth_ranges(stream), on=("model", "view", "metric"), how="left", maintain_order="left")
+    table = pl.concat(parts, how="diagonal_relaxed").drop("yardstick")
+    table = table.join(yardsticks_of(stream), on=("model", "view", "metric"), how="left", maintain_order="left")
     fewest = 0 if pools else FEWEST_NEGLIGIBLE
     table = judged(table.with_columns(pl.selectors.float().fill_null(np.nan)), resampling, fewest=fewest)
     tested = pl.col("statistic").is_in(_JUDGED) & (pl.col("n_reviews") > 0)
     return table.with_columns(
         pl.when(tested).then(pl.col("verdict")),
-        pl.when(tested).then(pl.col("depth_range", "review_sd", "relative_effect")).otherwise(np.nan),
+        pl.when(tested).then(pl.col("yardstick", "relative_effect")).otherwise(np.nan),
     ).select(*DEPTH_SCHEMA)
 
 

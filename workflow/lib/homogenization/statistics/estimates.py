@@ -23,28 +23,32 @@ from homogenization.statistics.resampling import (
     FEWEST_NEGLIGIBLE,
     Resampling,
     flip_p,
+    largest_share,
     mean_interval,
     means,
     quantiles,
 )
+from homogenization.tables.over_reviews import student_reach
 
+ONE_DECIDES = "one review decides"  # the reason of a difference of which one review carries most of the variance
+_MOST = 0.5  # of the variance
+_FEW = 3  # of so few values, one always carries half or more
+_WITHIN = 0.99  # level of the interval that lies within the margin where a difference is negligible
 #: Columns of a difference or change: what stands beside its mean, and how large it is.
 JUDGED_SCHEMA = {
     "median": pl.Float64,  #: over the same reviews
     "p_wilcoxon": pl.Float64,  #: two-sided Wilcoxon signed-rank test; NaN where no value differs from 0
-    #: what depth does to the metric in the model: the range over the layers of the originals' median; NaN where depth
-    #: does not move it
-    "depth_range": pl.Float64,
-    #: how far reviews lie apart: the median over the layers of the originals' standard deviation; NaN for one review
-    "review_sd": pl.Float64,
+    #: what a difference is measured by: how far depth moves the metric in the originals of the model without the first
+    #: token or, where that is more, how far reviews lie apart; one number for all views
+    "yardstick": pl.Float64,
     **columns("relative_effect"),
 }
 #: The verdict on it
 VERDICT_SCHEMA = {
-    #: `negligible`: the interval lies within `contrasts.margin` × `depth_range`, or × `review_sd` where that is larger,
-    #: of 0 (of fewer than 16 reviews this is `undecided`); else `more alike` or `less alike`, or `higher` or `lower` of
-    #: a metric that does not say how alike tokens are: `p_max_t` is below 1 − `contrasts.confidence` or, in a table
-    #: without it, the interval lies on that side of 0; else `undecided`; `not tested`
+    #: `negligible`: the 99 % interval lies within `contrasts.margin` × `yardstick` of 0 (of 16 reviews or more); else
+    #: `more alike` or `less alike`, or `higher` or `lower` of a metric that does not say how alike tokens are:
+    #: `p_max_t` is below 1 − `contrasts.confidence` or, in a table without it, the interval lies on that side of 0;
+    #: else `undecided`, also where one review decides; `not tested`
     "verdict": pl.String,
 }
 
@@ -61,9 +65,19 @@ def averages(values: np.ndarray, confidence: float, mean: str = "estimate") -> d
     return {"n_reviews": (~np.isnan(values)).sum(axis=0), mean: means(values), "ci_low": low, "ci_high": high}
 
 
-def estimates(values: np.ndarray, confidence: float, mean: str = "estimate") -> dict[str, np.ndarray]:
-    """The columns of `averages`, with median and p_wilcoxon beside them; arguments as there."""
-    return averages(values, confidence, mean) | {"median": quantiles(values, 0.5), "p_wilcoxon": signed_ranks(values)}
+def estimates(values: np.ndarray, confidence: float, mean: str = "estimate") -> dict[str, np.ndarray | pl.Series]:
+    """The columns of `averages`, with median, p_wilcoxon and reason (`dominance`) beside them; arguments as there."""
+    return averages(values, confidence, mean) | {
+        "median": quantiles(values, 0.5),
+        "p_wilcoxon": signed_ranks(values),
+        "reason": dominance(values),
+    }
+
+
+def dominance(values: np.ndarray) -> pl.Series:
+    """`ONE_DECIDES` of the cells in which one review carries more than half of the variance, and else None."""
+    dominated = (largest_share(values) > _MOST) & ((~np.isnan(values)).sum(axis=0) > _FEW)
+    return pl.Series([ONE_DECIDES if one else None for one in dominated], dtype=pl.String)
 
 
 def signed_ranks(values: np.ndarray) -> np.ndarray:
@@ -99,65 +113,57 @@ def flip_tests(values: np.ndarray, families: Iterable[np.ndarray], flips: np.nda
     return {"p_value": p[0], "p_max_t": p[1]}
 
 
-def margin_of(share: float, depth_range: np.ndarray, review_sd: np.ndarray) -> np.ndarray:
-    """Differences up to here are negligible: `share` of what depth does or, where more, of how far reviews lie apart.
-
-    NaN where depth does not move the metric: it has no size there.
-    """
-    return share * np.where(np.isnan(depth_range), np.nan, np.fmax(depth_range, review_sd))
-
-
-def verdict(
-    interval: tuple[np.ndarray, np.ndarray, np.ndarray],
-    margin: np.ndarray,
-    p: np.ndarray | None,
-    alpha: float = 0.05,
-    few: np.ndarray | bool = False,
+def verdicts(
+    table: pl.DataFrame, resampling: Resampling, mean: str = "estimate", fewest: int = FEWEST_NEGLIGIBLE
 ) -> np.ndarray:
-    """What a difference from 0 is, (cells,): `negligible`, else `higher` or `lower`, else `undecided`.
+    """What differences from 0 are, (rows,): `negligible`, else `higher` or `lower`, else `undecided`.
 
-    It is negligible if its whole interval lies within the margin. Otherwise its p decides where it is one of a family,
-    and its interval where it stands alone.
+    A difference is negligible if its 99 % interval lies within the margin (two one-sided tests at .005). Otherwise its
+    p decides where it is one of a family, and its interval where it stands alone. Where one review decides, it is
+    undecided.
 
     Args:
-        interval: estimate, low and high, (cells,) each; NaN ends say nothing.
-        margin: (cells,) from `margin_of`; NaN for what has no size.
-        p: (cells,) corrected within the family, NaN without a test; None for what is a family of its own.
-        alpha: level of p.
-        few: whether these are too few reviews to say that a difference is negligible: it is undecided.
+        table: `mean`, ci_low, ci_high, n_reviews, yardstick, reason and, of rows that are corrected within a family,
+            p_max_t. The 99 % interval is as much wider as Student's is.
+        resampling: margin and level.
+        mean: name of the column of the estimate.
+        fewest: reviews with which a difference can be negligible.
     """
-    estimate, low, high = map(np.asarray, interval)
-    within = (-margin < low) & (high < margin)
-    higher, lower = (low > 0, high < 0) if p is None else ((p < alpha) & (estimate > 0), (p < alpha) & (estimate <= 0))
-    return np.select([within & few, within, higher, lower], [UNDECIDED, NEGLIGIBLE, HIGHER, LOWER], UNDECIDED)
+    estimate, low, high, n, yardstick = table.select(mean, "ci_low", "ci_high", "n_reviews", "yardstick").to_numpy().T
+    wider = student_reach(n, _WITHIN) / student_reach(n, resampling.confidence)
+    reach = np.maximum(wider * (high - estimate) + estimate, wider * (estimate - low) - estimate)
+    within = reach < resampling.margin * yardstick
+    higher, lower = low > 0, high < 0
+    if "p_max_t" in table.columns:
+        significant = table["p_max_t"].to_numpy() < 1 - resampling.confidence
+        higher, lower = significant & (estimate > 0), significant & (estimate <= 0)
+    undecided = table["reason"].eq_missing(ONE_DECIDES).to_numpy() | (within & (n < fewest))
+    return np.select([undecided, within, higher, lower], [UNDECIDED, NEGLIGIBLE, HIGHER, LOWER], UNDECIDED)
 
 
 def judged(
     table: pl.DataFrame, resampling: Resampling, mean: str = "estimate", fewest: int = FEWEST_NEGLIGIBLE
 ) -> pl.DataFrame:
-    """`table` with the columns relative_effect and verdict; depth_range and review_sd are NaN, not null.
+    """`table` with the columns relative_effect and verdict; a yardstick that is null becomes NaN.
 
     Args:
-        table: metric, columns of `estimates`, depth_range, review_sd and, of rows that are corrected within a family,
-            p_max_t; where it has a reason, a row with one is not tested.
+        table: metric, columns of `estimates`, yardstick and, of rows that are corrected within a family, p_max_t; a row
+            with a reason other than `ONE_DECIDES` is not tested.
         resampling: margin and level.
         mean: name of the column of the estimate.
         fewest: reviews with which a difference can be negligible; with fewer it is undecided.
     """
-    table = table.with_columns(pl.col("depth_range", "review_sd").fill_null(np.nan))
-    margin = margin_of(resampling.margin, table["depth_range"].to_numpy(), table["review_sd"].to_numpy())
-    p = table["p_max_t"].to_numpy() if "p_max_t" in table.columns else None
-    interval = tuple(table[name].to_numpy() for name in (mean, "ci_low", "ci_high"))
-    found = verdict(interval, margin, p, 1 - resampling.confidence, table["n_reviews"].to_numpy() < fewest)
-    tested = table["reason"].is_null().to_numpy() if "reason" in table.columns else True
+    table = table.with_columns(pl.col("yardstick").fill_null(np.nan))
+    found = _said(verdicts(table, resampling, mean, fewest), table["metric"])
+    tested = (table["reason"].is_null() | (table["reason"] == ONE_DECIDES)).to_numpy()
     return table.with_columns(
-        (pl.col(mean) / pl.col("depth_range")).alias("relative_effect"),
-        pl.Series("verdict", np.where(tested, _said(found, table["metric"]), NOT_TESTED), dtype=pl.String),
+        (pl.col(mean) / pl.col("yardstick")).alias("relative_effect"),
+        pl.Series("verdict", np.where(tested, found, NOT_TESTED), dtype=pl.String),
     )
 
 
 def _said(verdicts: np.ndarray, metrics: pl.Series) -> np.ndarray:
-    """The verdicts by `verdict` on differences of these metrics, where a side of 0 is one of likeness in its words."""
+    """The `verdicts` on differences of these metrics, where a side of 0 is one of likeness in its words."""
     names, places = np.unique(metrics.to_numpy(), return_inverse=True)
     more = np.array([likeness(name) for name in names], dtype=np.int64)[places]
     side = np.select([verdicts == HIGHER, verdicts == LOWER], [1, -1])

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.names.columns import columns, condition_columns, table_of
+from homogenization.names.verdicts import NOT_TESTED
 from homogenization.statistics.doses import (
     CONTROLS,
     KL,
@@ -126,8 +127,9 @@ def _of_mean(values: np.ndarray, drawn: _Draws, reason: str | None = None) -> di
     numbers = estimates(values, drawn.confidence)
     n_reviews = numbers.pop("n_reviews")
     numbers |= flip_tests(values, drawn.families, drawn.flips)
-    reasons = [reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()]
-    tested = [of_cell is None for of_cell in reasons]
+    untested = [reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()]
+    reasons = [why or dominated for why, dominated in zip(untested, numbers.pop("reason"), strict=True)]
+    tested = [of_cell is None for of_cell in untested]
     of_tested = {name: np.where(tested, column, np.nan) for name, column in numbers.items()}
     return of_tested | {"n_reviews": n_reviews, "reason": reasons}
 
@@ -136,10 +138,8 @@ def _tested(table: pl.DataFrame, intervened: pl.DataFrame, resampling: Resamplin
     """`table` without empty rows, sorted, with sizes and verdicts."""
     keys = list(EFFECTS_SCHEMA)[: list(EFFECTS_SCHEMA).index("n_reviews")]
     cell = ["model", "variant", "view", "metric"]
-    sizes = intervened.select(*cell, "depth_range", "review_sd").unique(cell)
-    table = table.filter(pl.col("estimate").is_not_nan() | pl.col("reason").is_not_null()).drop(
-        "depth_range", "review_sd"
-    )
+    sizes = intervened.select(*cell, "yardstick").unique(cell)
+    table = table.filter(pl.col("estimate").is_not_nan() | pl.col("reason").is_not_null()).drop("yardstick")
     return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling).select(*EFFECTS_SCHEMA)
 
 
@@ -156,6 +156,6 @@ def tabulate(
         min_reviews: fewest reviews with which an effect is tested.
     """
     effects = effects_table(intervened, Resampling(**resampling), min_reviews)
-    for model, reason in effects.drop_nulls("reason").select("model", "reason").unique().sort(pl.all()).rows():
+    for model, reason in effects.filter(verdict=NOT_TESTED).select("model", "reason").unique().sort(pl.all()).rows():
         logging.warning("interventions of %s: not tested: %s", model, reason)
     return effects

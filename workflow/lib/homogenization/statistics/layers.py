@@ -11,7 +11,7 @@ from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.resampling import uniform_weights, weighted_means
 from homogenization.tables.over_reviews import as_array
-from homogenization.tables.regions import ranges_over_depth
+from homogenization.tables.regions import yardsticks
 
 POOLED_VIEW = "pooled_centred"
 
@@ -156,7 +156,14 @@ def steepest_span(
     )
 
 
-def depth_ranges(metrics: pl.DataFrame) -> pl.DataFrame:
-    """What depth does to each metric in each model: `ranges_over_depth` of the originals, along the residual stream."""
+def yardsticks_of(metrics: pl.DataFrame) -> pl.DataFrame:
+    """What differences are measured by (`regions.yardsticks`), of the originals along the residual stream.
+
+    Args:
+        metrics: model, variant, point, layer, view, metric, value.
+
+    Returns:
+        model, metric, view, yardstick.
+    """
     originals = metrics.filter(pl.col("variant") == ORIGINAL, pl.col("point") == RESIDUAL_STREAM)
-    return ranges_over_depth(originals, ("model", "view", "metric"))
+    return yardsticks(originals, ("model", "metric"))

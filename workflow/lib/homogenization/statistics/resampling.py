@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from homogenization.tables.over_reviews import corrected_t, mean_reach
+from homogenization.tables.over_reviews import student_reach
 
 _NUMBERS_IN_CACHE = 20_000
 _NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
@@ -21,7 +21,7 @@ _NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
 _TIE = 1e-9
 # Relative uncertainty of metrics: the same tokens in another order, or as they are in float32, differ by rounding.
 _PRECISION = 1e-9
-FEWEST_NEGLIGIBLE = 16  # reviews; intervals of fewer are too short for skewed differences to be called negligible
+FEWEST_NEGLIGIBLE = 16  # reviews; of fewer, no difference is called negligible
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,7 @@ class Resampling:
         draws: number of bootstrap draws, and of sign flips, of the reviews.
         confidence: level of the intervals, between 0 and 1; tests are at the level 1 - confidence.
         seed: seed of the draws, the same for every model.
-        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
-            difference is negligible; NaN where none is.
+        margin: share of the yardstick within which a difference is negligible; NaN where none is.
     """
 
     draws: int
@@ -125,7 +124,7 @@ def resampled(statistic: Callable[[np.ndarray], np.ndarray], weights: np.ndarray
 
 
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Interval of the mean of each cell: Student's, which reaches further towards a long tail (`mean_reach`).
+    """Student's interval of the mean of each cell.
 
     Args:
         values: (n, cells), NaN values left out.
@@ -135,19 +134,21 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[np.ndar
         low and high, (cells,); both the mean where all values of a cell are equal, NaN for fewer than two values.
     """
     counts, mean = _counts(values), means(values)
-    error = _spread(values) / np.sqrt(np.maximum(counts, 1))
-    below, above = mean_reach(counts, skewness(values), confidence)
-    return mean - below * error, mean + above * error
+    squares = np.nansum((values - mean) ** 2, axis=0)
+    variance = np.where(_varies(values), squares / np.maximum(counts - 1, 1), 0.0)
+    reach = student_reach(counts, confidence) * np.sqrt(variance / np.maximum(counts, 1))
+    return mean - reach, mean + reach
 
 
 def flip_p(values: np.ndarray, flips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two-sided p of the null that a cell's mean is 0, and the same corrected for all given cells: (cells,) each.
 
-    The first is the share of the flips whose |`corrected_t`| reaches that of the values. It is exact where differences
-    are symmetric about 0 under the null: swapping the two variants of a review changes nothing. Where they are skewed,
-    the correction keeps it near its level. The second is the step-down max-T of Westfall & Young (1993): of the largest
-    |`corrected_t`| over the cells that are no more significant, and never below the p of a more significant cell.
-    Reviews are flipped in all cells at once, so the correction costs little where neighbouring layers agree.
+    The first is the share of the flips whose |t| after Hall's transformation reaches that of the values. It is exact
+    where differences are symmetric about 0 under the null: swapping the two variants of a review changes nothing. Where
+    they are skewed, the transformation takes the skewness of the mean out of t (Hall 1992). The second is the step-down
+    max-T of Westfall & Young (1993): of the largest |t| over the cells that are no more significant, and never below
+    the p of a more significant cell. Reviews are flipped in all cells at once, so the correction costs little where
+    neighbouring layers agree.
 
     Args:
         values: (n, cells), NaN values left out; p is NaN in cells with fewer than two values.
@@ -177,37 +178,29 @@ def step_down_p(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _flipped_t(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """|`corrected_t`| of each cell, each with two values or more, in each flip: (rows, cells)."""
+    """|t| of each cell, each with two values or more, in each flip: (rows, cells).
+
+    Hall's transformation: t + g t^2 / (3 sqrt(n)) + g^2 t^3 / (27 n) + g / (6 sqrt(n)), g the skewness.
+    """
     counts, present = _counts(values), np.nan_to_num(values)
     scale = np.sqrt((present**2).sum(axis=0) / counts)
     scaled = np.divide(present, scale, out=np.zeros_like(present), where=scale > 0)  # their mean square is 1
-    # t = ratio sqrt(n - 1), ratio = mean / sqrt(variance); adjusted as `skewness`
-    adjust = np.sqrt(counts * (counts - 1)) / np.maximum(counts - 2, 1)
     found = np.empty((len(flips), values.shape[1]))
     for rows in chunks(len(flips), values.shape[1], _NUMBERS_IN_CACHE):
         mean, cube = flips[rows] @ scaled / counts, flips[rows] @ scaled**3 / counts
-        square = mean**2
-        variance = np.maximum(1 - square, _NO_VARIANCE)
-        root = np.sqrt(variance)
-        skew = np.where(variance > _NO_VARIANCE, (cube + mean * (2 * square - 3)) * (adjust / (variance * root)), 0.0)
-        np.abs(corrected_t(mean * (np.sqrt(counts - 1) / root), counts, skew), out=found[rows])
+        variance = np.maximum(1 - mean**2, _NO_VARIANCE)
+        third = np.where(variance > _NO_VARIANCE, cube - 3 * mean + 2 * mean**3, 0.0)
+        bend = third / variance**1.5 / (3 * np.sqrt(counts))
+        t = mean * np.sqrt((counts - 1) / variance)
+        np.abs(t + bend * t**2 + bend**2 * t**3 / 3 + bend / 2, out=found[rows])
     return found
 
 
-def skewness(values: np.ndarray) -> np.ndarray:
-    """Adjusted skewness G1 of each cell, (cells,); NaN where fewer than three values, or none that vary."""
-    counts = _counts(values)
-    third = np.nansum(((values - means(values)) / np.where(_varies(values), _spread(values), np.nan)) ** 3, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        adjusted = third * counts / ((counts - 1) * (counts - 2))
-    return np.where((counts > 2) & _varies(values), adjusted, np.nan)
-
-
-def _spread(values: np.ndarray) -> np.ndarray:
-    """Standard deviation (n - 1) of each cell, (cells,): 0 where values do not vary, NaN for fewer than two."""
-    counts = _counts(values)
-    variance = np.nansum((values - means(values)) ** 2, axis=0) / np.where(counts > 1, counts - 1, np.nan)
-    return np.where(_varies(values) | (counts < 2), np.sqrt(variance), 0.0)
+def largest_share(values: np.ndarray) -> np.ndarray:
+    """Share of the variance of each cell that one review carries, (cells,); 0 where values do not vary."""
+    squares = np.nan_to_num((values - means(values)) ** 2)
+    total = squares.sum(axis=0)
+    return np.where(_varies(values), squares.max(axis=0, initial=0) / np.where(total > 0, total, 1), 0.0)
 
 
 def chunks(n: int, width: int, numbers: int) -> Iterator[slice]:

@@ -7,7 +7,7 @@ import polars as pl
 from homogenization.names.columns import columns, condition_columns
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
-from homogenization.tables.regions import at_layers, ranges_over_depth
+from homogenization.tables.regions import at_layers, yardsticks
 
 UNTOUCHED = "untouched"  # the kind; a module that knows the metrics would make figures again for a new one
 LAYERS = ("all", "first", "middle", "last", "output")
@@ -23,8 +23,8 @@ INTERVENED_BY_REVIEW_SCHEMA = {
     #: that of the untouched run over the same tokens: `without_first` leaves out what is massive in either run
     "untouched": pl.Float64,
     **condition_columns("kl", "sink_moved", "branch_norm"),
-    "depth_range": pl.Float64,  #: range over the layers of the median over reviews of the untouched run
-    "review_sd": pl.Float64,  #: median over the layers of its standard deviation over reviews; null for one review
+    #: what a change is measured by, as in [contrasts](#contrastsparquet), in the untouched run of these reviews
+    "yardstick": pl.Float64,
 }
 #: A row for each condition, layer, metric and view: means over all reviews with their 95 % intervals. They
 #: describe; a review whose sink moved counts too, and nothing is tested.
@@ -60,8 +60,7 @@ def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """Each review's metrics in each condition, averaged over parts of the depth: `INTERVENED_BY_REVIEW_SCHEMA`.
 
     Random draws of one condition are averaged; the sink has moved in them if it has in one. A value that is NaN is
-    left out. depth_range is what depth does to the metric in the untouched run of these reviews,
-    and review_sd how far they lie apart in it.
+    left out.
 
     Args:
         intervened: rows of a model and variant (`INTERVENED_SCHEMA`).
@@ -77,7 +76,7 @@ def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.lit(layers).alias("layers"))
         for layers in LAYERS
     ]
-    sizes = ranges_over_depth(rows.filter(kind=UNTOUCHED), ("view", "metric"))
+    sizes = yardsticks(rows.filter(kind=UNTOUCHED), ["metric"])
     table = pl.concat(parts).join(sizes, on=("view", "metric"), how="left", maintain_order="left")
     return table.select(*INTERVENED_BY_REVIEW_SCHEMA).cast(INTERVENED_BY_REVIEW_SCHEMA)
 

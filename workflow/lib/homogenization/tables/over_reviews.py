@@ -8,7 +8,6 @@ import polars as pl
 from homogenization.names.variants import ORIGINAL
 
 CONFIDENCE = 0.95
-_SKEWED = 8  # fewest values whose skewness counts, as in `scipy.stats.skewtest`
 
 
 def keep_accepted(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
@@ -40,52 +39,20 @@ def as_array(table: pl.DataFrame, value: str, *axes: pl.DataFrame) -> np.ndarray
     return values
 
 
-def mean_reach(counts: np.ndarray, skewness: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """How far the interval of a mean reaches below and above it, in standard errors: (...,) each; NaN below 2 values.
-
-    Student's quantile, or that of t with Hall's correction of the skewness (1992) where this reaches further: towards
-    the long tail, whose values a sample may lack. So the interval is never shorter than Student's. A sample shows too
-    small a skewness, the more so the fewer values it has: 1.2 + 13 / n times that is corrected, by which the rates in
-    docs/statistics.md hold. The skewness of fewer than eight values is noise.
+def student_reach(counts: np.ndarray, confidence: float) -> np.ndarray:
+    """How far Student's interval of a mean reaches, in standard errors: NaN for fewer than two values.
 
     Args:
-        counts: number of values.
-        skewness: of the sample (adjusted, G1); NaN where values do not vary.
+        counts: (...,) number of values.
         confidence: level of the interval, between 0 and 1.
     """
     from scipy.special import stdtrit  # most tables have no interval
 
-    counts = np.asarray(counts, dtype=np.float64)
-    quantile = stdtrit(np.where(counts > 1, counts - 1, np.nan), (1 + confidence) / 2)
-    bend, shift = _hall(counts, skewness)
-
-    def corrected(t: np.ndarray) -> np.ndarray:
-        root = np.cbrt(1 + 3 * bend * (t - shift))
-        return 3 * (t - shift) / (root**2 + root + 1)
-
-    return np.fmax(quantile, corrected(quantile)), np.fmax(quantile, -corrected(-quantile))
-
-
-def corrected_t(t: np.ndarray, counts: np.ndarray, skewness: np.ndarray) -> np.ndarray:
-    """Hall's transformation of t, which takes the skewness of a mean out of it: (...,).
-
-    `t` is the mean in standard errors; the others are those of `mean_reach`.
-    """
-    bend, shift = _hall(counts, skewness)
-    bent = bend * t
-    return t * (1 + bent * (1 + bent / 3)) + shift
-
-
-def _hall(counts: np.ndarray, skewness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The coefficient of t^2 in Hall's transformation of t, and its constant."""
-    counts = np.maximum(counts, 1)
-    known = (counts >= _SKEWED) & np.isfinite(skewness)
-    bend = np.where(known, (1.2 + 13 / counts) * skewness, 0.0) / (3 * np.sqrt(counts))
-    return bend, bend / 2
+    return stdtrit(np.where(np.asarray(counts) > 1, counts - 1.0, np.nan), (1 + confidence) / 2)
 
 
 def summarise(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
-    """Mean over reviews with its 95 % interval (`mean_reach`), by group, in the order of first appearance.
+    """Mean over reviews with Student's 95 % interval, by group, in the order of first appearance.
 
     Args:
         table: one row for each group and review.
@@ -101,15 +68,13 @@ def summarise(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFram
         .group_by(by, maintain_order=True)
         .agg(
             values.count().cast(pl.Int64).alias("n_reviews"),
-            values.mean().alias("mean"),
-            values.std().alias("std"),
-            values.median().alias("median"),
-            values.skew(bias=False).alias("_skewness"),
+            *(statistic.fill_null(np.nan).alias(name) for name, statistic in _statistics(values).items()),
         )
-        .with_columns(pl.col("mean", "std", "median").fill_null(float("nan")))
     )
-    counts, skewness = groups["n_reviews"], groups["_skewness"].fill_null(np.nan)
-    below, above = mean_reach(counts.to_numpy(), skewness.to_numpy(), CONFIDENCE)
-    error = pl.col("std").fill_null(np.nan) / counts.sqrt()
-    ends = pl.col("mean") - error * pl.Series(below), pl.col("mean") + error * pl.Series(above)
-    return groups.with_columns(ci_low=ends[0], ci_high=ends[1]).drop("_skewness")
+    reach = pl.Series(student_reach(groups["n_reviews"].to_numpy(), CONFIDENCE)) * pl.col("std")
+    error = reach / pl.col("n_reviews").sqrt()
+    return groups.with_columns(ci_low=pl.col("mean") - error, ci_high=pl.col("mean") + error)
+
+
+def _statistics(values: pl.Expr) -> dict[str, pl.Expr]:
+    return {"mean": values.mean(), "std": values.std(), "median": values.median()}

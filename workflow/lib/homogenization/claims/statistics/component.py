@@ -49,7 +49,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         return means[:, named].min(axis=1) - means[:, rest].max(axis=1)
 
     found = evidence.over_reviews(lead, contributions.select(groups).to_numpy())
-    if claim["by"] == "influence":  # sizes without a sign do not add up to what depth does
+    if claim["by"] == "influence":  # sizes without a sign do not add up to the change over depth
         return found
     of_stream = (ROWS_OF.get(view, view), STREAM_METRICS[metric]) if metric in STREAM_METRICS else (view, metric)
     size, n_blocks = evidence.size(model, *of_stream), rows["layer"].n_unique()

@@ -7,7 +7,7 @@ import polars as pl
 
 from homogenization.claims.evidence import Evidence, Found, at_layers_of, selected, view_of
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError, is_pooled
-from homogenization.names.verdicts import POOLS
+from homogenization.names.verdicts import NOT_TESTED, POOLS
 from homogenization.tables.comparisons import too_few_of_all
 from homogenization.tables.regions import at_layers
 
@@ -49,7 +49,7 @@ def _row_of(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:
     if len(chosen) != 1:
         raise UnavailableError(f"the study has no values of {metric} at the layers '{layers}'")
     row = chosen.row(0, named=True)
-    if row["reason"]:
+    if row["verdict"] == NOT_TESTED:
         raise UnavailableError(row["reason"])
     if not row["n_reviews"]:
         raise UnavailableError(f"no review has {metric} in both '{variant}' and '{minus}'")

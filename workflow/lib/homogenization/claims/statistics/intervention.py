@@ -7,6 +7,7 @@ import polars as pl
 from homogenization.claims.evidence import Evidence, Found, narrowed, selected
 from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
 from homogenization.names.numbers import significant
+from homogenization.names.verdicts import NOT_TESTED
 from homogenization.statistics.doses import STRENGTH, Condition
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 
@@ -73,10 +74,10 @@ def of_effects(claim: Claim, condition: Condition, effects: pl.DataFrame) -> Fou
     n, n_moved = row["n_reviews"], row["n_sink_moved"]
     if not n and n_moved:
         raise UnavailableError(f"no review has a value; another token took over the sink in {n_moved} reviews")
-    if row["reason"]:
+    if row["verdict"] == NOT_TESTED:
         raise UnavailableError(row["reason"] + (f"; another token took over the sink in {n_moved}" if n_moved else ""))
     note = f"{n_moved} of {n + n_moved} reviews left out: another token took over the sink"
-    return selected(claim, row) | {"reason": note if n_moved else None}
+    return selected(claim, row) | ({"reason": note} if n_moved and not row["reason"] else {})
 
 
 def _find(known: Sequence[Condition], wanted: Condition, any_strength: bool = False) -> Condition:
