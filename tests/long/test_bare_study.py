@@ -11,7 +11,8 @@ def test_a_bare_study_runs_to_its_report(project):
     tables = project.folder / "results/tables"
     metrics = pl.read_parquet(tables / "metrics.parquet")
     assert metrics["review_id"].n_unique() == 5
-    assert set(metrics["metric"]) == {"effective_rank", "resultant_length"}
+    numbers = metrics.select("effective_rank", "resultant_length", "max_explainable_variance")
+    assert [column.is_null().all() for column in numbers] == [False, False, True]
     assert set(pl.read_parquet(tables / "mauve.parquet")["n_values"]) == {2 * 2}
     assert pl.read_csv(tables / "acceptance.csv").is_empty()
     assert not (tables / "attention.parquet").exists()
