@@ -8,7 +8,10 @@ that the Snakefile reads: no plotting library.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+from homogenization.figures.view_labels import view_label
+from homogenization.metrics.catalogue import describe_metric
 
 # What a first look at a study needs; of the figures of a metric, the report lists these.
 HEADLINE_METRICS = ("normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy")
@@ -240,3 +243,32 @@ FIGURES = {figure.name: figure for figure in _ENTRIES}
 def drawn_figures(study: Any) -> list[Figure]:
     """The figures that `study` draws."""
     return [figure for figure in FIGURES.values() if figure.when(study)]
+
+
+class PageFigure(NamedTuple):
+    """A figure as a page shows it.
+
+    Attributes:
+        name: its file in results/figures, without suffix; there are an SVG and a PDF.
+        title: what stands above it.
+        caption: its caption, a file in workflow/report.
+        section: the heading that it belongs to; those of "Answer" are the first of all.
+    """
+
+    name: str
+    title: str
+    caption: str
+    section: str
+
+
+def page_figures(study: Any) -> list[PageFigure]:
+    """The figures that a page on `study` shows, in their order."""
+    shown = []
+    for figure in drawn_figures(study):
+        for name, fields in figure.files(study).items():
+            if figure.reported(fields):
+                of_file = [describe_metric(fields["metric"]).title] if "metric" in fields else []
+                of_file += [view_label(fields["view"])] if "view" in fields else []
+                title = ": ".join(filter(None, [figure.title, *of_file]))
+                shown.append(PageFigure(name, title, f"{figure.name}.rst", figure.category))
+    return shown
