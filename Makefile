@@ -1,4 +1,4 @@
-# make run · make install · make check CONFIG=my.yaml · make test · make test-long · make test-gpu · make lint · make docs: each sets up .venv, once.
+# make run · make install · make check · make config CONFIG=my.yaml · make test · make test-long · make test-gpu · make lint · make docs: each sets up .venv, once.
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(if $(shell $(p) -c 'print(1)' 2>/dev/null),$(p))))
 VENV := .venv
@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 # what a page links to, in the places of the repository
 PAGES := README.md CHANGELOG.md CITATION.cff LICENSE config docs benchmarks
 
-.PHONY: run install check test test-long test-gpu lint docs clean
+.PHONY: run install check config test test-long test-gpu lint docs clean
 
 run: $(VENV)/.run
 	@$(BIN)/snakemake --cores all
@@ -17,8 +17,12 @@ run: $(VENV)/.run
 # the environment alone
 install: $(VENV)/.run
 
-# all mistakes of a configuration, with the lines of those for which Snakemake has none: make check CONFIG=my.yaml
-check: $(VENV)/.run
+# numbers of the embedded run beside those of plain transformers and numpy, by a script without the workflow's code
+check: run
+	@$(BIN)/python benchmarks/check.py
+
+# all mistakes of a configuration, with the lines of those for which Snakemake has none: make config CONFIG=my.yaml
+config: $(VENV)/.run
 	@$(BIN)/python -P -m homogenization.config.check $(CONFIG)
 
 # on the CPU, whether or not there is a GPU

@@ -10,6 +10,7 @@ by side, one thread each, which share the reviews. The metrics of accepted revie
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -27,14 +28,12 @@ import polars as pl
 import psutil
 import yaml
 
-from homogenization.tables.metrics import values_of
+from check import TOLERANCE, largest_differences, models_of
 
 ROOT = Path(__file__).parents[1]
 PLAIN = Path(__file__).parent / "plain.py"
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# differences of float32 forward passes, attention by another route: more is a difference of what is computed
-TOLERANCE = 1e-3
 
 
 @dataclass
@@ -97,56 +96,12 @@ def copy_workflow(folder: Path, configfile: Path) -> None:
     (folder / "benchmark.yaml").write_text(yaml.safe_dump(configuration, sort_keys=False))
 
 
-def describe_models(folder: Path) -> None:
-    """Write models.json, what the plain script needs to know about the models of a finished run in `folder`."""
-    # the folders of the weights are looked up here, where no clock runs
-    program = """
-import json, sys
-from pathlib import Path
-import yaml
-from homogenization.config.study import load_study
-from homogenization.models.weights import resolve_weights
-
-study, models = load_study(yaml.safe_load(open("benchmark.yaml")), source="benchmark.yaml"), {}
-for name, model in study.models.items():
-    files = [Path(file) for file in model.weights.files("results", name)]
-    folders = [file.parent for file in files if file.name == "config.json"]
-    folder = folders[0] if folders else Path(resolve_weights(model.params()["weights"]).folder)
-    models[name] = {key: getattr(model, key) for key in ("bos", "max_tokens", "dtype", "device")}
-    models[name]["folder"] = str(folder.absolute())
-json.dump(models, open("models.json", "w"), indent=1)
-"""
-    environment = {**os.environ, "PYTHONPATH": str(folder / "workflow/lib")}
-    subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, check=True)
-
-
 def plain_commands(folder: Path, views: int, processes: int, cores: int) -> list[list[str]]:
     """The plain script, as processes that share the reviews."""
     command = [sys.executable, str(PLAIN), "--variants", "results/variants", "--models", "models.json"]
     command += ["--views", str(views), "--threads", str(max(1, cores // processes))]
     parts = range(processes)
     return [[*command, "--part", f"{k}/{processes}", "--output", f"plain{k}.parquet"] for k in parts]
-
-
-def largest_differences(folder: Path, processes: int) -> tuple[pl.DataFrame, int]:
-    """By metric, the largest difference between plain script and workflow; and how many numbers were compared.
-
-    A difference is relative to the larger of the number and the metric's mean absolute value. The plain script's last
-    layer is what transformers gives, which is after the final norm where a model has one.
-    """
-    plain = pl.concat([pl.read_parquet(folder / f"plain{k}.parquet") for k in range(processes)])
-    table = values_of(pl.read_parquet(folder / "results/tables/metrics.parquet"))
-    normed = table.filter(point="final_norm").select("model", "layer").unique().with_columns(normed=True)
-    table = table.join(normed, on=["model", "layer"], how="left").filter(
-        # metrics of attention stand at the residual stream alone
-        (pl.col("point") == "final_norm") | pl.col("normed").is_null() | pl.col("metric").str.contains("attention")
-    )
-    keys = ["model", "variant", "review_id", "layer", "view", "metric"]
-    both = table.join(plain, on=keys, suffix="_plain").filter(pl.col("value").is_finite())
-    scale = pl.max_horizontal(pl.col("value").abs(), pl.col("value").abs().mean().over("metric"))
-    relative = (pl.col("value") - pl.col("value_plain")).abs() / scale
-    differences = both.group_by("metric").agg(relative.max().alias("difference"), pl.len().alias("numbers"))
-    return differences.sort("difference", descending=True), len(both)
 
 
 def time_by_rule(folder: Path) -> pl.DataFrame:
@@ -178,7 +133,8 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Measured]:
         print(f"round {turn + 1}: the workflow", file=sys.stderr, flush=True)
         snakemake = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "benchmark.yaml"]
         everything["workflow"].run([snakemake], run, run / "workflow.log")
-        describe_models(run)
+        with contextlib.chdir(run):
+            (run / "models.json").write_text(json.dumps(models_of(Path("benchmark.yaml"), "results"), indent=1))
         for views in arguments.views:
             for processes in (1, cores):
                 name = f"plain, {views} views, {processes} process{'es' if processes > 1 else ''}"
@@ -203,7 +159,9 @@ def main() -> None:
         folder = (arguments.folder or Path(temporary)).absolute()
         everything = measure(folder, arguments)
         last = folder / f"run{arguments.rounds - 1}"
-        differences, n_compared = largest_differences(last, arguments.cores)
+        parts = [pl.read_parquet(last / f"plain{k}.parquet") for k in range(arguments.cores)]
+        metrics = pl.read_parquet(last / "results/tables/metrics.parquet")
+        differences = largest_differences(pl.concat(parts), metrics)
         by_rule = time_by_rule(last)
         n_files = sum(file.is_file() for file in (last / "results" / "figures").rglob("*"))
 
@@ -219,7 +177,7 @@ def main() -> None:
         print(f"{name:36}{numbers}  {statistics.median(ratios):.2f}{spread}")
     largest = differences.row(0, named=True)
     print(
-        f"\n{n_compared} numbers of {len(differences)} metrics in both; largest relative difference "
+        f"\n{differences["numbers"].sum()} numbers of {len(differences)} metrics in both; largest relative difference "
         f"{largest['difference']:.1e} ({largest['metric']}), median metric {differences['difference'].median():.1e}"
     )
     if arguments.rules:

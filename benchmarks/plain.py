@@ -141,6 +141,12 @@ def measure_model(name: str, model: dict, reviews: pl.DataFrame, looks: list[str
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def as_rows(table: pl.DataFrame) -> pl.DataFrame:
+    """The metrics of `measure_model`, a row for each."""
+    keys = ["model", "variant", "review_id", "layer", "view"]
+    return table.unpivot(index=keys, variable_name="metric", value_name="value").drop_nulls("value")
+
+
 def main() -> None:
     """Measure, and write the metrics of every review and their means."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -162,8 +168,7 @@ def main() -> None:
     table = pl.concat(
         [measure_model(name, model, reviews, looks) for name, model in models.items()], how="diagonal_relaxed"
     )
-    keys = ["model", "variant", "review_id", "layer", "view"]
-    table = table.unpivot(index=keys, variable_name="metric", value_name="value").drop_nulls("value")
+    table = as_rows(table)
     table.write_parquet(arguments.output)
     means = table.group_by("model", "variant", "layer", "view", "metric").agg(pl.col("value").mean())
     means.sort("model", "variant", "metric", "view", "layer").write_csv(arguments.output.with_suffix(".csv"))

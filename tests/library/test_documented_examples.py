@@ -20,19 +20,19 @@ EXAMPLE_PAGES = (
     "variants.md",
     "writers.md",
     "states.md",
-    "training.md",
+    "interventions.md",
 )  # examples of a configuration
 
 
 def run_example(module_name: str, monkeypatch, registry: str):
-    """Run the example that docs/extending.md gives for a module, in the module's own names; its registry recovers."""
-    (code,) = blocks(f'python title="{module_name}"', "extending.md")
+    """Run the example that docs/metrics.md gives for a module, in the module's own names; its registry recovers."""
+    (code,) = blocks(f'python title="{module_name}"', "metrics.md")
     module = import_module(f"homogenization.{module_name}")
     entries = getattr(module, registry)
     for name in set(re.findall(r"^def (\w+)", code, re.MULTILINE)) | set(re.findall(r'\["(\w+)"\]', code)):
         monkeypatch.delitem(entries, name, raising=False)
         monkeypatch.setitem(entries, name, None)
-    exec(compile(code, "docs/extending.md", "exec"), dict(vars(module)))
+    exec(compile(code, "docs/metrics.md", "exec"), dict(vars(module)))
     return module
 
 

@@ -35,10 +35,11 @@ def overlaid(folder, **sections) -> str:
     [
         ("config", 2 * 8),
         ("untrained", 2 * 4),
-        ("laptop", 2 * 7 * 4),
+        ("order", 1 * 15 * 2),
+        ("natural", 2 * 3 * 4),
         ("paper", 3 * 4 * 4),
         ("causes", 3),
-        ("families", 10 * 7 * 4),
+        ("families", 5 * 8 * 4),
     ],
 )
 def test_each_configuration_plans(checkout, configuration, extractions):
