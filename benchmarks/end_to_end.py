@@ -177,7 +177,7 @@ def main() -> None:
         print(f"{name:36}{numbers}  {statistics.median(ratios):.2f}{spread}")
     largest = differences.row(0, named=True)
     print(
-        f"\n{differences["numbers"].sum()} numbers of {len(differences)} metrics in both; largest relative difference "
+        f"\n{differences['numbers'].sum()} numbers of {len(differences)} metrics in both; largest relative difference "
         f"{largest['difference']:.1e} ({largest['metric']}), median metric {differences['difference'].median():.1e}"
     )
     if arguments.rules:
