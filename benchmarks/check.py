@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import plain
 import polars as pl
 import yaml
 
-import plain
 from homogenization.config.study import load_study
 from homogenization.models.weights import resolve_weights
 from homogenization.tables.metrics import values_of
@@ -81,7 +81,8 @@ def main() -> None:
     with pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=2):
         print(differences.with_columns(pl.col("difference").map_elements("{:.1e}".format, pl.String)))
     largest = differences["difference"].max()
-    print(f"{differences['numbers'].sum():,} numbers of {len(models)} models; largest relative difference {largest:.1e}")
+    n_numbers = differences["numbers"].sum()
+    print(f"{n_numbers:,} numbers of {len(models)} models; largest relative difference {largest:.1e}")
     if not largest <= TOLERANCE:
         sys.exit(f"The numbers differ by more than {TOLERANCE}.")
 
