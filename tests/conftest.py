@@ -45,7 +45,7 @@ hypothesis.settings.load_profile("fast")
 
 ROOT = Path(__file__).parents[1]
 # what takes longest begins first, so that no core waits for it at the end
-FIRST = ("small_run", "kills", "slurm", "paper_hub", "image", "module", "training", "reruns", "faults", "cache")
+FIRST = ("small_run", "kills", "slurm", "module", "training", "reruns", "faults", "cache")
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
 WANTED = pytest.StashKey[str]()  # what the finished run has to be made of
 SHARED = Path(os.environ.get("HOMOGENIZATION_SHARED", ROOT.parent / "shared"))

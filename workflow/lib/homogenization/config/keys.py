@@ -91,8 +91,6 @@ class Keys(Section):
     claims: ClaimsFiles = Field(["config/claims.yaml"], validate_default=True)
     """File of claims to judge, or several files; null: none."""
     figures: Figures = Figures()
-    container: str | None = Field(None, min_length=1)
-    """Image of the jobs with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none."""
 
     @field_validator("results")
     @classmethod
