@@ -143,11 +143,16 @@ def when(condition, **named):
     return named if condition else {}
 
 
+# the CSV files that the report shows
+SHOWN_TABLES = {}
+
+
 def shown_table(table, title, category="Data", caption=None):
     """A CSV file in tables/ that the report shows."""
-    caption = f"../report/{caption or table}.rst"
+    file = f"<results>/tables/{table}.csv"
+    SHOWN_TABLES[file] = {"title": title, "caption": caption or table}
     labels = {"title": f"{title} (CSV)"}
-    return report(f"<results>/tables/{table}.csv", caption=caption, category=category, labels=labels)
+    return report(file, caption=f"../report/{caption or table}.rst", category=category, labels=labels)
 
 
 def drawn(*names):

@@ -1,21 +1,37 @@
-# Tables, figures and texts -> pages for a browser, and all of them in one HTML file.
-from homogenization.config.presentation import curves_page_parameters, first_page_parameters, in_menu, shown_texts
-from homogenization.config.texts import with_default_variants
+# Tables, figures and the tokens of a few texts -> the report: one page in one HTML file.
+from homogenization.config.presentation import in_report, report_parameters
 
-PAGES = [
-    "<results>/report/first_page.html",
-    "<results>/report/curves.html",
-    *expand("<results>/report/texts/{model}.html", model=STUDY.example_models),
-]
+
+def captioned(shown):
+    """What the report shows of a file, with the text of its caption."""
+    return shown | {"caption": Path(workflow.source_path(f"../report/{shown['caption']}.rst")).read_text("utf-8")}
+
+
+# by file
+SHOWN_FIGURES = {f"<results>/figures/{file}": captioned(shown) for file, shown in in_report(STUDY).items()}
+CSV_TABLES = {file: captioned(shown) for file, shown in SHOWN_TABLES.items() if file in TABLES}
 
 
 rule make_report:
-    """The report: figures, captions and provenance in one HTML file."""
+    """The report: what was found, texts token by token, curves, every claim and figure, in one HTML file."""
     input:
         FIGURES,
         TABLES,
-        PAGES,
+        claims="<results>/tables/claims.csv" if STUDY.judged_claims else [],
+        contrasts="<results>/tables/contrasts.parquet",
+        summary="<results>/tables/summary.parquet",
+        metrics="<results>/tables/metrics.parquet",
+        similarity="<results>/tables/similarity.parquet",
+        acceptance="<results>/tables/acceptance.csv",
+        balance="<results>/tables/balance.csv" if STUDY.balanced else [],
         extraction="<results>/tables/extraction.parquet",
+        sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+        keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
+        variants=of_variants("variants", STUDY.variants),
+        texts=of_jobs("measures", STUDY.example_jobs, name="texts"),
+        tokens=of_jobs("measures", STUDY.example_jobs, name="tokens"),
+        figures=list(SHOWN_FIGURES),
+        csv=list(CSV_TABLES),
     output:
         # the last report stays where making the next one fails
         report=update("<results>/report.html"),
@@ -24,103 +40,11 @@ rule make_report:
     conda:
         "../../envs/analysis.yaml"
     params:
-        code=code("make_report", "reading"),
-        # with what captions read, and paths as they are, not as the configuration spells them
-        config=config
-        | {
-            "variants": with_default_variants(config.get("variants", {})),
-            "results": RESULTS,
-            "claims": STUDY.claims,
-        },
-        address=ADDRESS,
+        **report_parameters(STUDY),
+        figures=list(SHOWN_FIGURES.values()),
+        csv=list(CSV_TABLES.values()),
+        # with paths as they are, not as the configuration spells them
+        config=config | {"results": RESULTS, "claims": STUDY.claims},
+        code=code("make_report", *DRAWN_BY, "report", "reading"),
     script:
         "../scripts/make_report.py"
-
-
-rule make_first_page:
-    """The first page of the report: what was run, how alike tokens are over depth, and every claim with its verdict."""
-    input:
-        claims="<results>/tables/claims.csv" if STUDY.judged_claims else [],
-        comparisons="<results>/tables/comparisons.csv",
-        summary="<results>/tables/summary.parquet",
-        acceptance="<results>/tables/acceptance.csv",
-        extraction="<results>/tables/extraction.parquet",
-        clean="<results>/corpus/clean.parquet",
-    output:
-        page=report(
-            "<results>/report/first_page.html",
-            caption="../report/first_page.rst",
-            category="Answer",
-            labels={"title": "What was run, and every claim with its verdict"},
-        ),
-    log:
-        "<logs>/make_first_page.log",
-    conda:
-        "../../envs/analysis.yaml"
-    params:
-        shown=first_page_parameters(STUDY),
-        code=code("make_page", *DRAWN_BY, "report"),
-        module="report.first_page",
-    script:
-        "../scripts/make_page.py"
-
-
-rule make_curves:
-    """A page of the contrasted metrics and of differences, of which a reader chooses."""
-    input:
-        summary="<results>/tables/summary.parquet",
-        contrasts="<results>/tables/contrasts.parquet",
-    output:
-        page=report(
-            "<results>/report/curves.html",
-            caption="../report/curves.rst",
-            category="Curves",
-            labels={"title": "Contrasted metrics, to choose"},
-        ),
-    log:
-        "<logs>/make_curves.log",
-    conda:
-        "../../envs/analysis.yaml"
-    params:
-        shown=curves_page_parameters(STUDY),
-        code=code("make_page", *DRAWN_BY, "report"),
-        module="report.curves",
-    script:
-        "../scripts/make_page.py"
-
-
-if STUDY.examples:
-
-    rule make_text_page:
-        """A page that shows a few texts token by token, the original beside each variant."""
-        input:
-            **{
-                name: expand(
-                    f"<results>/measures/{{{{model}}}}/{{variant}}/{{shard}}/{name}.parquet",
-                    variant=STUDY.example_variants,
-                    shard=STUDY.shards,
-                )
-                for name in ("texts", "tokens")
-            },
-            metrics="<results>/tables/metrics.parquet",
-            similarity="<results>/tables/similarity.parquet",
-            sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
-            keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
-            variants=of_variants("variants", STUDY.example_variants),
-        output:
-            page=report(
-                "<results>/report/texts/{model}.html",
-                caption="../report/texts.rst",
-                category="Texts",
-                labels=lambda wildcards: {"model": in_menu(shown_texts(STUDY, wildcards.model)["model"])},
-            ),
-        log:
-            "<logs>/texts/{model}.log",
-        conda:
-            "../../envs/analysis.yaml"
-        params:
-            shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
-            code=code("make_page", *DRAWN_BY, "report"),
-            module="report.text_page",
-        script:
-            "../scripts/make_page.py"

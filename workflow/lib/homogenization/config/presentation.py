@@ -1,13 +1,16 @@
 """The parameters of the rules that draw figures, from the configuration."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from homogenization.config.study import Study
-from homogenization.figures.catalogue import HEADLINE_METRICS, Figure
+from homogenization.figures.catalogue import HEADLINE_METRICS, Figure, drawn_figures
 from homogenization.figures.view_labels import view_label
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric, likeness
+from homogenization.names.variants import ORIGINAL
+from homogenization.run.sections import Section
 
 # fields of `figures.shown.Shown` that differ between the files of a kind
 _OF_A_FILE = ("title", "metric", "label", "homogenization", "view")
@@ -42,6 +45,16 @@ def drawn_files(study: Study, figure: Figure) -> list[tuple[str, dict[str, Any] 
         entry = {"caption": f"../report/{figure.name}.rst", "category": figure.category, "labels": {"title": title}}
         files += [(f"{file}.svg", entry if figure.reported(of_file) else None), (f"{file}.pdf", None)]
     return files
+
+
+def in_report(study: Study) -> dict[str, dict[str, str]]:
+    """The figures that the report shows, below results/figures: title, category, and the name of the caption."""
+    files = [pair for figure in drawn_figures(study) for pair in drawn_files(study, figure)]
+    return {
+        file: {"title": of["labels"]["title"], "category": of["category"], "caption": Path(of["caption"]).stem}
+        for file, of in files
+        if of
+    }
 
 
 def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
@@ -80,62 +93,40 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
     return {"title": title} | {field: fields[field] for field in figure.shows} | style
 
 
-def curves_page_parameters(study: Study) -> dict[str, Any]:
-    """What the page of curves shows and how it names it, as plain values (`report.curves`)."""
-    metrics = study.contrasted_metrics or study.drawn_metrics
-    cells = [
-        {"metric": metric, "view": view, "label": _label_of_cell(study, metric, view)}
-        for metric in sorted(metrics, key=lambda metric: metric not in HEADLINE_METRICS)
-        for view in study.drawn_views(metric)
-    ]
-    return _labels(study) | {
-        "cells": cells,
-        "pairs": [list(pair) for pair in study.contrasted],
-        "min_reviews": study.contrasts.min_reviews,
-        "margin": study.contrasts.margin,
-    }
-
-
-def _label_of_cell(study: Study, metric: str, view: str) -> str:
-    described = describe_metric(metric)
-    title = study.figures.titles.get(metric, described.title)
-    return f"{title}{' †' * described.depends_on_length}: {view_label(view)}"
-
-
-def first_page_parameters(study: Study) -> dict[str, Any]:
-    """What the first page of the report says besides its tables, as plain values (`report.first_page`)."""
-    return _labels(study) | {
-        "placed": study.placed,
-        "controls": study.controls,
-        "n_texts": study.corpus.n_reviews,
-        "min_texts": study.contrasts.min_reviews,
-    }
-
-
-def shown_texts(study: Study, model: str) -> dict[str, Any]:
-    """What the page of a model's example texts says besides its tables, as plain values (`report.text_page`)."""
-    labels, choice = study.figures.labels, study.example_choice
-    variant, minus = (labels.get(name, name) for name in (choice["variant"], choice["minus"]))
-    title = describe_metric(choice["metric"]).title.lower() if choice["metric"] else ""
+def report_parameters(study: Study) -> dict[str, Any]:
+    """What the report says besides its tables, as plain values (`report.report`)."""
+    told = ("source", "subset", "revision", "split", "n_reviews")
+    drawn = [name for name in HEADLINE_METRICS if name in study.tabulated_metrics] or study.drawn_metrics
+    compared = {variant for variant, minus in study.contrasted if minus == ORIGINAL} & set(study.placed)
+    controls = {control for of_variant in study.controls.values() for control in of_variant.values()}
     return {
-        "name": model,
-        "model": labels.get(model, model),
-        "variants": _labelled(study, study.example_variants),
-        "reviews": study.examples.reviews,
-        "choice": choice,
-        "contrast": f"{title} of {variant} − {minus}" if choice["variant"] else title,
-        "tokens": study.examples.tokens,
+        "models": _labelled(study, study.models),
+        "variants": _labelled(study, study.variants),
+        "sources": {claim["claim"]: claim["source"] for claim in study.judged_claims},
+        "weights": {name: _told(model.weights) for name, model in study.models.items()},
+        "corpus": {name: value for name, value in _told(study.corpus).items() if name in told},
+        "uncontrolled": [name for name in study.rewritten if name in compared - controls - study.controls.keys()],
+        "examples": study.examples
+        and {
+            "model": study.example_models[0],
+            "choice": study.example_choice,
+            **study.examples.params("reviews", "tokens"),
+        },
+        "curves": {
+            "metrics": [[name, study.figures.titles.get(name, describe_metric(name).title)] for name in drawn],
+            "margin": study.contrasts.margin,
+        },
     }
+
+
+def _told(section: Section) -> dict[str, Any]:
+    """The keys of a section that have a value of their own."""
+    return section.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
 def in_menu(label: str) -> str:
     """A label for the menu of the report, as it is written: Snakemake looks for wildcards where a brace opens."""
     return label.replace("{", "{\N{ZERO WIDTH SPACE}")
-
-
-def _labels(study: Study) -> dict[str, list[list[str]]]:
-    """The labels that pages show."""
-    return {"models": _labelled(study, study.models), "variants": _labelled(study, study.variants)}
 
 
 def _labelled(study: Study, names: Iterable[str], shown: Iterable[str] | None = None) -> list[list[str]]:

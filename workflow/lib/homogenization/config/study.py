@@ -199,13 +199,18 @@ class Study(Keys):
 
     @property
     def example_models(self) -> list[str]:
-        """Models whose tokens a page of the report shows, in the order of the configuration."""
+        """Models whose tokens the report shows, in the order of the configuration."""
         return [name for name in self.models if name in (self.examples.models or self.models)] if self.examples else []
 
     @property
     def example_variants(self) -> list[str]:
-        """The variants of such a page: the original, then the others in the order of the configuration."""
+        """The variants that it shows: the original, then the others in the order of the configuration."""
         return [ORIGINAL, *(name for name in self.rewritten if name in (self.examples.variants or self.rewritten))]
+
+    @property
+    def example_jobs(self) -> list[tuple[str, str, str]]:
+        """The jobs whose tokens the report shows."""
+        return [job for job in self.jobs if job[0] in self.example_models and job[1] in self.example_variants]
 
     @property
     def example_choice(self) -> dict[str, Any]:

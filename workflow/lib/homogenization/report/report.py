@@ -1,0 +1,190 @@
+"""The report: one page that answers what was asked, shows texts and curves, and names all claims and figures.
+
+It is one HTML file: its figures, scripts and numbers stand in it, and it asks for nothing outside.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from docutils.core import publish_parts
+from markupsafe import Markup
+
+from homogenization.claims.judgement import CLAIMS_SCHEMA
+from homogenization.figures.style import VERDICTS
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import NOT_TESTED
+from homogenization.report import verdicts
+from homogenization.report.curves import curves
+from homogenization.report.examples import chosen_reviews
+from homogenization.report.page import grouped, render
+from homogenization.report.texts import one_sentence, text_data, underlined
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import read_input, read_table, read_tables
+from homogenization.tables.comparisons import BALANCE_SCHEMA
+from homogenization.tables.extraction import EXTRACTION_SCHEMA
+from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
+
+FIRST_FIGURES = ("disorder", "one_token")  # those that stand above the answer, where a study draws them
+FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
+_LONGEST_TABLE = 60  # rows of a table that stands on the page
+_SCHEMAS = {
+    **{"claims": CLAIMS_SCHEMA, "acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA},
+    **{"extraction": EXTRACTION_SCHEMA},
+}
+
+
+def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Mapping[str, Any]) -> str:
+    """The page as HTML.
+
+    Args:
+        inputs: files of the rule by name: the tables `claims`, `contrasts`, `summary`, `metrics`, `similarity`,
+            `acceptance`, `balance` and `extraction`; lists of files of `sample`, `variants` and `keyphrases`, and of
+            `texts` and `tokens` as models read them; `figures` and `csv`, the files that are shown. What a study does
+            not make is empty.
+        shown: what the configuration says (`config.presentation.report_parameters`).
+        origin: where the study comes from (`reading.citation.provenance`).
+    """
+    tables = {name: read_input(inputs[name], schema) for name, schema in _SCHEMAS.items()}
+    tables |= {name: read_table(inputs[name]) for name in ("contrasts", "summary", "similarity")}
+    tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants", "keyphrases")}
+    models, variants = shown["models"], shown["variants"]
+    claims = verdicts.numbered(tables["claims"], models)
+    main, imbalance = verdicts.main_claims(claims), out_of_balance(tables["balance"])
+    n_both, otherwise = verdicts.with_both_views(claims)
+    texts = texts_by_review(tables["variants"])
+    phrases = dict(tables["keyphrases"].group_by("review_id", maintain_order=True).agg("phrase").rows())
+    figures = [figure_of(file, entry) for file, entry in zip(inputs["figures"], shown["figures"], strict=True)]
+    return render(
+        "report.jinja",
+        **{name: shown[name] for name in ("models", "variants", "sources", "weights", "corpus")},
+        claims=claims,
+        main=main,
+        marks=verdicts.marked(main, imbalance),
+        groups={claim["claim"]: verdicts.group_cells(claim, tables["contrasts"]) for claim in main},
+        cells=verdicts.cells,
+        columns=list(dict.fromkeys(row["label"] for claim in claims for row in claim["rows"])),
+        n_both=n_both,
+        otherwise=otherwise,
+        sentence=shown_sentence(texts, phrases, [name for name, _ in variants]),
+        doubts=doubts(tables, shown, imbalance),
+        origin=origin,
+        looks=VERDICTS,
+        first=[figure for figure in figures if figure["name"] in FIRST_FIGURES],
+        figures=grouped((one for one in figures if one["name"] not in FIRST_FIGURES), lambda one: one["category"]),
+        csv=[table_of(file, entry) for file, entry in zip(inputs["csv"], shown["csv"], strict=True)],
+        texts=in_script(example_data(inputs, tables, shown, texts, phrases)) if shown["examples"] else None,
+        charts=curves(tables["summary"], tables["contrasts"], models=models, variants=variants, **shown["curves"]),
+    )
+
+
+def texts_by_review(variants: pl.DataFrame) -> dict[str, dict[str, str]]:
+    """The text of each review in each variant."""
+    texts: dict[str, dict[str, str]] = {}
+    for review_id, variant, text in variants.select("review_id", "variant", "text").iter_rows():
+        texts.setdefault(review_id, {})[variant] = text
+    return texts
+
+
+def shown_sentence(
+    texts: Mapping[str, Mapping[str, str]], phrases: Mapping[str, Sequence[str]], variants: Sequence[str]
+) -> dict[str, list[tuple[str, bool]]]:
+    """A sentence of the corpus in each variant, in parts that are key phrases or not."""
+    found = one_sentence(texts, variants)
+    return {name: underlined(text, phrases.get(found[0], ())) for name, text in found[1].items()} if found else {}
+
+
+def example_data(
+    inputs: Mapping[str, Any],
+    tables: Mapping[str, pl.DataFrame],
+    shown: Mapping[str, Any],
+    texts: Mapping[str, Mapping[str, str]],
+    phrases: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
+    """What the script of the section of texts reads (`report.texts.text_data`), with labels.
+
+    Raises:
+        HomogenizationError: a review that the configuration names is not in the sample.
+    """
+    examples, known = shown["examples"], tables["sample"]["review_id"].to_list()
+    if named := examples["reviews"]:
+        if missing := [name for name in named if name not in known]:
+            raise HomogenizationError(
+                f"examples.reviews: {', '.join(missing)} is not in the sample. Allowed are the values of review_id in "
+                "the files of the folder corpus, in the results."
+            )
+        chosen = [(name, "named in the configuration") for name in named]
+    else:
+        model, choice = examples["model"], examples["choice"]
+        metrics = pl.scan_parquet(inputs["metrics"]).filter(model=model, point=RESIDUAL_STREAM).collect()
+        chosen = chosen_reviews(metrics, tables["similarity"], known, **choice)
+    of_reviews = pl.DataFrame({"review_id": [name for name, _ in chosen]}, {"review_id": pl.String})
+    read = {
+        name: pl.concat(read_table(file).join(of_reviews, on="review_id", how="semi") for file in inputs[name])
+        for name in ("texts", "tokens")
+    }
+    measures = pl.col("cosine_to_mean", "norm", "attention").list.head(examples["tokens"])
+    read["tokens"] = read["tokens"].with_columns(measures)
+    labels = {name: shown[name] for name in ("models", "variants")}
+    return text_data(read, chosen, texts, phrases) | labels | {"original": ORIGINAL}
+
+
+def doubts(
+    tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], imbalance: Mapping[str, str]
+) -> dict[str, Any]:
+    """What to distrust, by name; empty where it does not apply."""
+    models, variants = dict(shown["models"]), dict(shown["variants"])
+    tested = tables["claims"].filter(pl.col("verdict") != NOT_TESTED)
+    fewest = tested["n_reviews"].min()
+    left_out = tables["extraction"].group_by("model", maintain_order=True).agg(pl.col("n_left_out").sum())
+    accepted = tables["acceptance"].filter(pl.col("acceptance_rate") < LOW_ACCEPTANCE)
+    refused = tables["contrasts"].filter(pl.col("verdict") == NOT_TESTED, pl.col("reason").is_not_null())
+    reasons = refused.select("variant", "minus", "reason").unique(maintain_order=True).rows()
+    return {
+        "few": fewest if fewest is not None and fewest < FEW_REVIEWS else 0,
+        "quantised": [models[name] for name, weights in shown["weights"].items() if "gguf" in weights],
+        "left_out": [(models[name], count) for name, count in left_out.rows() if count],
+        "accepted": accepted.select("variant", "n_accepted", "n_reviews").rows(),
+        "imbalance": imbalance,
+        "uncontrolled": [variants[name] for name in shown["uncontrolled"]],
+        "refused": grouped(reasons, lambda row: row[2]),
+    }
+
+
+def out_of_balance(balance: pl.DataFrame) -> dict[str, str]:
+    """By `front − front-inward`: the covariates in which the second is out of balance as a control of the first."""
+    rows = balance.filter(~pl.col("balanced")).select("variant", "control", "covariate").unique(maintain_order=True)
+    of_pairs = grouped(rows.rows(), lambda row: f"{row[0]} − {row[1]}")
+    return {pair: ", ".join(covariate.replace("_", " ") for *_, covariate in of) for pair, of in of_pairs.items()}
+
+
+def figure_of(file: str, entry: Mapping[str, str]) -> dict[str, Any]:
+    """A figure with its title, category and caption; ids within it are made its own."""
+    svg = Path(file).read_text("utf-8")
+    name = Path(file).stem
+    drawn = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    own = re.sub(r"[^a-z0-9]+", "-", file.lower())
+    drawn = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{own}-", drawn)
+    label = Markup('<svg role="img" aria-label="{}"').format(entry["title"])
+    return {**entry, "name": name, "svg": Markup(drawn.replace("<svg", label, 1)), "caption": in_html(entry["caption"])}
+
+
+def table_of(file: str, entry: Mapping[str, str]) -> dict[str, Any]:
+    """A CSV table with its title and caption, and its rows where they are few."""
+    table = pl.read_csv(file, infer_schema=False)
+    rows = table.rows() if len(table) <= _LONGEST_TABLE else []
+    return {**entry, "file": file, "columns": table.columns, "rows": rows, "caption": in_html(entry["caption"])}
+
+
+def in_html(caption: str) -> Markup:
+    """A caption in reStructuredText as HTML."""
+    return Markup(publish_parts(caption, writer="html5", settings_overrides={"report_level": 5})["body"])
+
+
+def in_script(data: Mapping[str, Any]) -> Markup:
+    """JSON for an element of a page, which no text in it ends."""
+    return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
