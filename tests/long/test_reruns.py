@@ -14,8 +14,6 @@ SHARDS = 2
 VARIANTS = 2
 JOBS = SHARDS * VARIANTS  # of one model
 
-# of a model; which reviews are examples follows from the metrics
-EXAMPLES = {"make_text_page": 1}
 CONDITIONS = 4
 # originals and a variant of the first shard
 READ = {"read_consequences": CONDITIONS + 1, "probe_states": 1}
@@ -30,13 +28,12 @@ EFFECTS = ("estimate_interventions", "estimate_consequences")
 # what reads the tables of a rule
 READERS = {
     "collect_texts": ["collect", "collect_further", *EFFECTS, "plot_texts"],
-    "collect": ["estimate_depth", "estimate", "plot_curves", "plot_attention", "make_first_page", *EXAMPLES],
+    "collect": ["estimate_depth", "estimate", "plot_curves", "plot_attention"],
     "collect_further": ["plot_curves", "plot_components", "judge_claims"],
     "estimate_depth": ["judge_claims"],
-    "estimate": ["judge_claims", "plot_contrasts", "make_curves"],
+    "estimate": ["judge_claims", "plot_contrasts"],
     "estimate_interventions": ["judge_claims", "plot_effects"],
     "estimate_consequences": ["judge_claims", "plot_effects"],
-    "judge_claims": ["make_first_page"],
 }
 
 
@@ -46,12 +43,12 @@ def below(*rules: str) -> dict[str, int]:
 
 
 BELOW_STATES = below("collect", "collect_further", *EFFECTS)
-PAGES = {"make_first_page", "make_curves", "make_text_page", "make_report"}
+REPORT = {"make_report": 1}
 
 
 def reruns(project, expected: dict[str, int]) -> None:
     """What is planned is `expected`, and the report."""
-    assert project.planned() == Counter(expected | ({"make_report": 1} if expected else {}))
+    assert project.planned() == Counter(expected | (REPORT if expected else {}))
 
 
 def model_files(project) -> list[str]:
@@ -96,8 +93,8 @@ KEYS = [
     ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect")),
     ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate_depth", "estimate")),
     ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}),
-    ({"examples.tokens": 20}, EXAMPLES),
-    ({"examples.reviews": ["0123456789ab"]}, EXAMPLES),
+    ({"examples.tokens": 20}, REPORT),
+    ({"examples.reviews": ["0123456789ab"]}, REPORT),
     ({"contrasts.draws": 300}, below("estimate_depth", "estimate", *EFFECTS)),
     ({"contrasts.confidence": 0.9}, below("estimate_depth", "estimate", *EFFECTS)),
     ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect_further")}),
@@ -115,12 +112,8 @@ def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
     [
         ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", below("judge_claims")),
         ("config/claims.yaml", "- claim:", "# a comment\n- claim:", {}),
-        (
-            "workflow/lib/homogenization/report/first_page.jinja",
-            "<h1>",
-            "<h1>Edited. ",
-            dict.fromkeys(sorted(PAGES), 1),
-        ),
+        ("workflow/lib/homogenization/report/report.jinja", "<h1>", "<h1>Edited. ", REPORT),
+        ("workflow/report/mauve.rst", "MAUVE", "Mauve", REPORT),
     ],
 )
 def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expected):
@@ -151,14 +144,14 @@ def test_an_edit_of_a_package_reruns_the_stages_that_use_it(edited, finished_run
     assert edited.planned().keys() == every - untouched
 
 
-def test_an_edit_of_a_figure_reruns_figures_and_pages(edited):
+def test_an_edit_of_a_figure_reruns_figures_and_the_report(edited):
     edit_module(edited, "figures/texts")
     assert {rule.partition("_")[0] for rule in edited.planned()} == {"plot", "make"}
 
 
-def test_the_label_of_a_model_reruns_figures_and_pages_alone(edited):
+def test_the_label_of_a_model_reruns_figures_and_the_report_alone(edited):
     edited.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
-    assert all(rule.startswith("plot_") or rule in PAGES for rule in edited.planned())
+    assert all(rule.startswith("plot_") or rule in REPORT for rule in edited.planned())
 
 
 def test_the_order_of_keys_reruns_figures_at_most(edited):
@@ -169,7 +162,7 @@ def test_the_order_of_keys_reruns_figures_at_most(edited):
 
     edited.config = turned_round(edited.config)
     edited.config["views"].reverse()
-    assert all(rule.startswith("plot_") or rule in PAGES for rule in edited.planned())
+    assert all(rule.startswith("plot_") or rule in REPORT for rule in edited.planned())
 
 
 def test_a_new_model_runs_alone(edited):
@@ -181,8 +174,7 @@ def test_a_new_model_runs_alone(edited):
     of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
     measures = {**extraction, **of_originals, **dict.fromkeys(MEASURES, JOBS)}
     measures |= {"apply_interventions": CONDITIONS, **READ}
-    of_both = dict.fromkeys(EXAMPLES, 2)
-    reruns(edited, {**measures, **BELOW_STATES, **of_both})
+    reruns(edited, measures | BELOW_STATES)
     assert {name.split("/")[1] for name in model_files(edited)} == {"other"}
 
 

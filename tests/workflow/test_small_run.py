@@ -32,7 +32,7 @@ def test_the_small_run_ends_with_its_report(finished_run):
     assert (finished_run.parent / "printed").read_text().splitlines()[-1] == "Report   results/report.html"
 
 
-def test_the_page_shows_the_reviews_of_an_independent_sort(finished_run):
+def test_the_report_shows_the_reviews_of_an_independent_sort(finished_run):
     results = finished_run / "results"
     metrics = values_of(pl.read_parquet(results / "tables/metrics.parquet")).filter(
         point="residual_stream", layer=3, metric="resultant_length", view="all_tokens"
@@ -42,13 +42,13 @@ def test_the_page_shows_the_reviews_of_an_independent_sort(finished_run):
     changed = [name for name in front if words["front"][name].split() != words["original"][name].split()]
     ranked = sorted((front[name] - original[name], name) for name in changed)
     ends = ranked[0], ranked[(len(ranked) - 1) // 2], ranked[-1]
-    page = (results / "report/texts/tiny.html").read_text("utf-8")
-    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
-    assert [review["id"] for review in data["reviews"]] == [name for _, name in ends]
-    for review in data["reviews"]:
-        for variant, text in review["texts"].items():
+    page = (results / "report.html").read_text("utf-8")
+    data = json.loads(re.search(r'id="text-data">(.*?)</script>', page, re.DOTALL)[1])
+    assert [name for name, _ in data["reviews"]] == [name for _, name in ends]
+    for review_id, of_variants in data["texts"]["tiny"].items():
+        for variant, text in of_variants.items():
             assert text["outside"] == [1] + [0] * (len(text["tokens"]) - 1)
-            assert words[variant][review["id"]].startswith("".join(text["tokens"][1:]))
+            assert words[variant][review_id].startswith("".join(text["tokens"]))
 
 
 def _texts(results, variant):

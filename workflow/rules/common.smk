@@ -144,13 +144,13 @@ def when(condition, **named):
 
 
 # the CSV files that the report shows
-SHOWN_TABLES = {}
+SHOWN_TABLES = []
 
 
 def shown_table(table, title, category="Data", caption=None):
     """A CSV file in tables/ that the report shows."""
     file = f"<results>/tables/{table}.csv"
-    SHOWN_TABLES[file] = {"title": title, "caption": caption or table}
+    SHOWN_TABLES.append({"file": file, "title": title, "caption": f"{caption or table}.rst"})
     labels = {"title": f"{title} (CSV)"}
     return report(file, caption=f"../report/{caption or table}.rst", category=category, labels=labels)
 

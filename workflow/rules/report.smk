@@ -1,22 +1,20 @@
 # Tables, figures and the tokens of a few texts -> the report: one page in one HTML file.
-from homogenization.config.presentation import in_report, report_parameters
+from homogenization.config.presentation import report_parameters
+from homogenization.figures.catalogue import page_figures
 
 
-def captioned(shown):
-    """What the report shows of a file, with the text of its caption."""
-    return shown | {"caption": Path(workflow.source_path(f"../report/{shown['caption']}.rst")).read_text("utf-8")}
+def in_words(caption):
+    """The text of a caption."""
+    return Path(workflow.source_path(f"../report/{caption}")).read_text("utf-8")
 
 
-# by file
-SHOWN_FIGURES = {f"<results>/figures/{file}": captioned(shown) for file, shown in in_report(STUDY).items()}
-CSV_TABLES = {file: captioned(shown) for file, shown in SHOWN_TABLES.items() if file in TABLES}
+SHOWN_FIGURES = [figure._asdict() | {"caption": in_words(figure.caption)} for figure in page_figures(STUDY)]
+SHOWN_CSV = [table | {"caption": in_words(table["caption"])} for table in SHOWN_TABLES if table["file"] in TABLES]
 
 
 rule make_report:
     """The report: what was found, texts token by token, curves, every claim and figure, in one HTML file."""
     input:
-        FIGURES,
-        TABLES,
         claims="<results>/tables/claims.csv" if STUDY.judged_claims else [],
         contrasts="<results>/tables/contrasts.parquet",
         summary="<results>/tables/summary.parquet",
@@ -30,19 +28,20 @@ rule make_report:
         variants=of_variants("variants", STUDY.variants),
         texts=of_jobs("measures", STUDY.example_jobs, name="texts"),
         tokens=of_jobs("measures", STUDY.example_jobs, name="tokens"),
-        figures=list(SHOWN_FIGURES),
-        csv=list(CSV_TABLES),
+        figures=[f"<results>/figures/{figure['name']}.svg" for figure in SHOWN_FIGURES],
+        csv=[table["file"] for table in SHOWN_CSV],
     output:
         # the last report stays where making the next one fails
         report=update("<results>/report.html"),
+        configuration="<results>/configuration.yaml",
     log:
         "<logs>/make_report.log",
     conda:
         "../../envs/analysis.yaml"
     params:
         **report_parameters(STUDY),
-        figures=list(SHOWN_FIGURES.values()),
-        csv=list(CSV_TABLES.values()),
+        figures=SHOWN_FIGURES,
+        csv=SHOWN_CSV,
         # with paths as they are, not as the configuration spells them
         config=config | {"results": RESULTS, "claims": STUDY.claims},
         code=code("make_report", *DRAWN_BY, "report", "reading"),

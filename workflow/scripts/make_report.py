@@ -13,3 +13,4 @@ with job(snakemake):
     origin = provenance(read_table(snakemake.input.extraction), shown.pop("config"))
     origin |= {"snakemake": version("snakemake")}
     write_text(report_page(dict(snakemake.input.items()), shown, origin), snakemake.output.report)
+    write_text(origin["configuration"], snakemake.output.configuration)

@@ -10,8 +10,6 @@ from conftest import ROOT
 from homogenization.figures.catalogue import FIGURES
 
 CAPTIONS = sorted((ROOT / "workflow" / "report").glob("*.rst"))
-MADE = {"software": "a 1.0", "digest": "0123456789abcdef", "weights": {"m": "fedcba9876543210" * 4}}
-MADE |= {"configuration": "x: <b>\n"}
 CONFIG = {
     "corpus": {"source": "reviews.jsonl", "n_reviews": 64},
     "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
@@ -39,18 +37,3 @@ def test_captions_render(caption):
     params = {"shown": {"model": "The model"}, **dict.fromkeys(FIGURES, figure)}
     params["tables"] = {"tables.similarity": {"threshold": 0.85}, "statistics.contrasts": {"min_reviews": 7}}
     assert in_html(rendered(caption, params, CONFIG))
-
-
-@pytest.mark.parametrize(
-    ("changes", "told", "untold"),
-    [
-        ({}, ["phrases moved: front"], []),
-        ({"variants": {"original": {"rewriter": "none"}}}, [], ["phrases moved"]),
-        ({"claims": None}, ["reviews.jsonl"], ["Made by"]),
-        ({"provenance": MADE}, ["Made by</strong> a 1.0", "0123456789abcdef", "fedcba9876543210", "x: &lt;b&gt;"], []),
-    ],
-)
-def test_the_first_page_is_that_of_the_study(changes, told, untold):
-    page = " ".join(in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, CONFIG | changes)).split())
-    assert [words for words in told if words not in page] == []
-    assert [words for words in untold if words in page] == []

@@ -131,18 +131,18 @@ by the untouched model alone."""
 
 
 class Examples(OfModels):
-    """Reviews that are shown token by token, the original beside each variant: a page of the report for each model."""
+    """Reviews that the report shows token by token, the original beside each variant."""
 
     variants: list[str] | None = Field(None, min_length=1)
     """Variants by name, beside `original`; null: all."""
     reviews: list[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]] | None = Field(None, min_length=1)
     """Reviews by id; null: those with the least, the median and the greatest difference of `contrast` after the last \
-block, model by model, among the reviews that are accepted in both."""
+block of the first of `models`, among the reviews that are accepted in both."""
     contrast: Pair | None = None
     """Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts by name, minus \
-`original`: of a variant that the page shows before others, of these one that has controls, of these one with phrases \
-at the front. The difference is of the first that is contrasted of normalised effective rank, maximum explainable \
-variance and cosine anisotropy, or else of another metric of how alike tokens are."""
+`original`: of a variant that the report shows before others, of these one that has controls, of these one with \
+phrases at the front. The difference is of the first that is contrasted of normalised effective rank, maximum \
+explainable variance and cosine anisotropy, or else of another metric of how alike tokens are."""
     tokens: int = Field(256, ge=8)
     """Most tokens of a text that are shown: the first ones."""
 

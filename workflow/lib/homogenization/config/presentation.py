@@ -1,12 +1,11 @@
 """The parameters of the rules that draw figures, from the configuration."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from homogenization.config.study import Study
-from homogenization.figures.catalogue import HEADLINE_METRICS, Figure, drawn_figures
+from homogenization.figures.catalogue import HEADLINE_METRICS, Figure
 from homogenization.figures.view_labels import view_label
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric, likeness
 from homogenization.names.variants import ORIGINAL
@@ -45,16 +44,6 @@ def drawn_files(study: Study, figure: Figure) -> list[tuple[str, dict[str, Any] 
         entry = {"caption": f"../report/{figure.name}.rst", "category": figure.category, "labels": {"title": title}}
         files += [(f"{file}.svg", entry if figure.reported(of_file) else None), (f"{file}.pdf", None)]
     return files
-
-
-def in_report(study: Study) -> dict[str, dict[str, str]]:
-    """The figures that the report shows, below results/figures: title, category, and the name of the caption."""
-    files = [pair for figure in drawn_figures(study) for pair in drawn_files(study, figure)]
-    return {
-        file: {"title": of["labels"]["title"], "category": of["category"], "caption": Path(of["caption"]).stem}
-        for file, of in files
-        if of
-    }
 
 
 def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:

@@ -9,19 +9,18 @@ import polars as pl
 import vl_convert
 from markupsafe import Markup
 
-from homogenization.figures.shown import Named
-from homogenization.figures.style import FULL, MARGIN, WHITE, variant_styles
-from homogenization.figures.words import DEPTH_LABEL
+from homogenization.figures.style import COLOURS, variant_styles
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import DECIDED, NOT_TESTED
 
+Named = Sequence[Sequence[str]]  # ordered (name, label) pairs
 # the views that can be chosen, by their names for spectra and for geometry
 _VIEWS = dict.fromkeys(("raw_without_first", WITHOUT_FIRST), "without the first token")
 _VIEWS |= dict.fromkeys(("raw", ALL_TOKENS), "all tokens")
 _DIGITS = 4  # significant ones of a number
-_WIDTH, _HEIGHT = 320, 200  # pixels of a chart; the script of the page widens it
+_WIDTH, _HEIGHT, _LINE = 320, 200, 1.6  # pixels of a chart, which the script of the page widens, and of its lines
 
 
 def curves(
@@ -55,7 +54,9 @@ def curves(
         title = ["Variant minus original, review by review;", "filled: decided, grey: negligible"]
         charts.append(_chart(changes.select(*_KEYS, *_NUMBERS, "bound", "verdict"), variants, title))
     chosen = [_chosen(name, levels[name].unique(maintain_order=True).to_list()) for name in ("metric", "view", "model")]
-    chart = alt.vconcat(*charts, params=[one.param for one in chosen]).resolve_legend(color="shared", strokeDash="shared")
+    chart = alt.vconcat(*charts, params=[one.param for one in chosen]).resolve_legend(
+        color="shared", strokeDash="shared"
+    )
     return _scripts(chart.configure_legend(orient="bottom", columns=2, labelLimit=300).to_dict())
 
 
@@ -88,21 +89,29 @@ def _chosen(name: str, options: Sequence[str]) -> Any:
 def _chart(rows: pl.DataFrame, variants: Named, title: Any) -> alt.LayerChart:
     """Lines with bands over depth, of the metric, view and model that are chosen; rows with a bound are differences."""
     labels, styles = [label for _, label in variants], list(variant_styles(variants).values())
-    dashes = [[1, 0] if style.dashes == "-" else [FULL * length for length in style.dashes[1]] for style in styles]
-    colour = alt.Color("variant:N", title=None, scale=alt.Scale(domain=labels, range=[one.colour for one in styles]))
+    dashes = [[1, 0] if style.dashes == "-" else [_LINE * length for length in style.dashes[1]] for style in styles]
+    legend = alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=2)
+    scale = alt.Scale(domain=labels, range=[one.colour for one in styles])
+    colour = alt.Color("variant:N", title=None, scale=scale, legend=legend)
     dash = alt.StrokeDash("variant:N", title=None, scale=alt.Scale(domain=labels, range=dashes))
-    x = alt.X("depth:Q", title=DEPTH_LABEL, scale=alt.Scale(domain=[0, 1]))
+    x = alt.X(
+        "depth:Q", title="Relative depth (layer / blocks)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5)
+    )
     y = alt.Y("mean:Q", title=None, scale=alt.Scale(zero=False))
     told = [alt.Tooltip(f"{name}:N") for name in rows.columns if name not in ("metric", "view", "model", "bound")]
     decided = alt.FieldOneOfPredicate("verdict", list(DECIDED))
-    fill = alt.condition(decided, colour, alt.value(WHITE)) if "bound" in rows.columns else alt.value(WHITE)
+    fill = (
+        alt.condition(decided, colour, alt.value(COLOURS["paper"]))
+        if "bound" in rows.columns
+        else alt.value(COLOURS["paper"])
+    )
     layers = [
         alt.Chart().mark_area(opacity=0.18).encode(x=x, y=alt.Y("ci_low:Q", title=None), y2="ci_high:Q", color=colour),
-        alt.Chart().mark_line(strokeWidth=FULL).encode(x=x, y=y, color=colour, strokeDash=dash),
+        alt.Chart().mark_line(strokeWidth=_LINE).encode(x=x, y=y, color=colour, strokeDash=dash),
         alt.Chart().mark_point(opacity=1, size=25).encode(x=x, y=y, color=colour, fill=fill, tooltip=told),
     ]
     if "bound" in rows.columns:
-        band = alt.Chart().mark_area(color=MARGIN, opacity=0.7).transform_calculate(low="-datum.bound")
+        band = alt.Chart().mark_area(color=COLOURS["rule"], opacity=0.7).transform_calculate(low="-datum.bound")
         layers.insert(0, band.encode(x=x, y=alt.Y("low:Q", title=None), y2="bound:Q"))
     data = alt.Data(values=rows.write_csv(), format=alt.CsvDataFormat(type="csv"))
     chart = alt.layer(*layers, data=data, title=title).properties(width=_WIDTH, height=_HEIGHT)

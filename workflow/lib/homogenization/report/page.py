@@ -1,14 +1,14 @@
 """What the sections of the report share: its templates, and numbers as it writes them."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from math import isfinite
+from math import floor, isfinite, log10
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from homogenization.figures.style import COLOURS
-from homogenization.names.numbers import probability, share_in_words, significant
+from homogenization.names.numbers import probability, share_in_words, significant, typeset
 
 
 def render(template: str, **values: Any) -> str:
@@ -25,7 +25,7 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"share": share_in_words, "probability": probability, "listed": listed}
-    environment.filters |= {"significant": significant, "interval": interval}
+    environment.filters |= {"estimate": estimate}
     environment.globals |= {"colours": COLOURS}
     environment.tests["finite"] = is_finite
     return environment.get_template(template).render(values)
@@ -36,10 +36,19 @@ def is_finite(value: float | None) -> bool:
     return value is not None and isfinite(value)
 
 
-def interval(row: Mapping[str, Any]) -> str:
-    """The ends of an interval, or "": `[0.1, 0.5]`."""
-    ends = (row["ci_low"], row["ci_high"])
-    return f"[{', '.join(map(significant, ends))}]" if all(map(is_finite, ends)) else ""
+def estimate(row: Mapping[str, Any]) -> tuple[str, str]:
+    """An estimate and its interval, to two digits of half the interval's width; to three and "" without one.
+
+    More digits where an end that is not 0 would be written as 0.
+    """
+    low, high = row["ci_low"], row["ci_high"]
+    if not (is_finite(low) and is_finite(high) and low < high):
+        return significant(row["estimate"]), ""
+    digits = max(0, 1 - floor(log10((high - low) / 2)))
+    while any(end and not round(end, digits) for end in (low, high)):
+        digits += 1
+    number, *ends = (typeset(f"{value:.{digits}f}") for value in (row["estimate"], low, high))
+    return number, f"[{', '.join(ends)}]"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ It is one HTML file: its figures, scripts and numbers stand in it, and it asks f
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import polars as pl
 from docutils.core import publish_parts
 from markupsafe import Markup
 
-from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.style import VERDICTS
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
@@ -29,12 +29,10 @@ from homogenization.tables.comparisons import BALANCE_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 
-FIRST_FIGURES = ("disorder", "one_token")  # those that stand above the answer, where a study draws them
 FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
 _LONGEST_TABLE = 60  # rows of a table that stands on the page
 _SCHEMAS = {
-    **{"claims": CLAIMS_SCHEMA, "acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA},
-    **{"extraction": EXTRACTION_SCHEMA},
+    **{"acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA, "extraction": EXTRACTION_SCHEMA},
 }
 
 
@@ -51,34 +49,35 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     """
     tables = {name: read_input(inputs[name], schema) for name, schema in _SCHEMAS.items()}
     tables |= {name: read_table(inputs[name]) for name in ("contrasts", "summary", "similarity")}
+    tables |= _as_agreed(inputs["claims"], tables["contrasts"])
     tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants", "keyphrases")}
-    models, variants = shown["models"], shown["variants"]
-    claims = verdicts.numbered(tables["claims"], models)
+    labels = {name: shown[name] for name in ("models", "variants")}
+    claims = verdicts.numbered(tables["claims"], dict(labels["models"]))
     main, imbalance = verdicts.main_claims(claims), out_of_balance(tables["balance"])
     n_both, otherwise = verdicts.with_both_views(claims)
     texts = texts_by_review(tables["variants"])
     phrases = dict(tables["keyphrases"].group_by("review_id", maintain_order=True).agg("phrase").rows())
-    figures = [figure_of(file, entry) for file, entry in zip(inputs["figures"], shown["figures"], strict=True)]
+    figures = grouped(map(figure_of, inputs["figures"], shown["figures"]), lambda figure: figure["section"])
     return render(
         "report.jinja",
-        **{name: shown[name] for name in ("models", "variants", "sources", "weights", "corpus")},
+        **labels,
+        **{name: shown[name] for name in ("sources", "weights", "corpus")},
         claims=claims,
         main=main,
         marks=verdicts.marked(main, imbalance),
-        groups={claim["claim"]: verdicts.group_cells(claim, tables["contrasts"]) for claim in main},
-        cells=verdicts.cells,
-        columns=list(dict.fromkeys(row["label"] for claim in claims for row in claim["rows"])),
+        of_groups=partial(verdicts.of_groups, contrasts=tables["contrasts"]),
+        columns=list(dict.fromkeys(row["label"] for _, row, _ in verdicts.cells(claims))),
         n_both=n_both,
         otherwise=otherwise,
-        sentence=shown_sentence(texts, phrases, [name for name, _ in variants]),
+        sentence=shown_sentence(texts, phrases, [name for name, _ in shown["variants"]]),
         doubts=doubts(tables, shown, imbalance),
         origin=origin,
         looks=VERDICTS,
-        first=[figure for figure in figures if figure["name"] in FIRST_FIGURES],
-        figures=grouped((one for one in figures if one["name"] not in FIRST_FIGURES), lambda one: one["category"]),
-        csv=[table_of(file, entry) for file, entry in zip(inputs["csv"], shown["csv"], strict=True)],
+        first=figures.pop("Answer", []),
+        figures=figures,
+        csv=list(map(table_of, inputs["csv"], shown["csv"])),
         texts=in_script(example_data(inputs, tables, shown, texts, phrases)) if shown["examples"] else None,
-        charts=curves(tables["summary"], tables["contrasts"], models=models, variants=variants, **shown["curves"]),
+        charts=curves(tables["summary"], tables["contrasts"], **shown["curves"], **labels),
     )
 
 
@@ -163,14 +162,13 @@ def out_of_balance(balance: pl.DataFrame) -> dict[str, str]:
 
 
 def figure_of(file: str, entry: Mapping[str, str]) -> dict[str, Any]:
-    """A figure with its title, category and caption; ids within it are made its own."""
+    """A figure with its title, section and caption; the ids in it are made its own."""
     svg = Path(file).read_text("utf-8")
-    name = Path(file).stem
     drawn = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    own = re.sub(r"[^a-z0-9]+", "-", file.lower())
+    own = re.sub(r"[^a-z0-9]+", "-", entry["name"].lower())
     drawn = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{own}-", drawn)
     label = Markup('<svg role="img" aria-label="{}"').format(entry["title"])
-    return {**entry, "name": name, "svg": Markup(drawn.replace("<svg", label, 1)), "caption": in_html(entry["caption"])}
+    return {**entry, "svg": Markup(drawn.replace("<svg", label, 1)), "caption": in_html(entry["caption"])}
 
 
 def table_of(file: str, entry: Mapping[str, str]) -> dict[str, Any]:
@@ -188,3 +186,20 @@ def in_html(caption: str) -> Markup:
 def in_script(data: Mapping[str, Any]) -> Markup:
     """JSON for an element of a page, which no text in it ends."""
     return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
+
+
+_TEXTS = ("claim", "statement", "model", "statistic", "metric", "view", "compared", "layers", "verdict", "reason")
+_CLAIMS_SCHEMA = dict.fromkeys(_TEXTS, pl.String) | {"n_reviews": pl.Int64}
+_CLAIMS_SCHEMA |= dict.fromkeys(("estimate", "ci_low", "ci_high", "yardstick", "p"), pl.Float64)
+
+
+def _as_agreed(claims: Any, contrasts: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The tables `claims` and `contrasts` with the columns that they will have."""
+    told = pl.read_csv(claims, schema_overrides=_CLAIMS_SCHEMA) if claims else pl.DataFrame(schema=_CLAIMS_SCHEMA)
+    if "compared" not in told.columns:
+        compared = pl.concat_str("variant", "minus", separator=" − ", ignore_nulls=True)
+        verdict = pl.col("verdict").replace({"supported": "yes", "contradicted": "no"})
+        told = told.with_columns(compared=compared, verdict=verdict, p="p_max_t")
+    if "group" not in contrasts.columns:
+        contrasts = contrasts.with_columns(group=pl.lit(None, pl.String))
+    return {"claims": told.select(list(_CLAIMS_SCHEMA)), "contrasts": contrasts}

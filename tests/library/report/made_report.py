@@ -1,0 +1,193 @@
+"""A report of made-up tables: two models, three variants, two texts, claims of every verdict."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+
+from examples import example_table
+from homogenization.measures.measure import READ_TEXTS_SCHEMA, TOKENS_SCHEMA
+from homogenization.report.report import report_page
+from homogenization.run.parquet import write_table
+from homogenization.tables.comparisons import BALANCE_SCHEMA
+from homogenization.tables.extraction import EXTRACTION_SCHEMA
+from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
+from homogenization.tables.summary import SUMMARY_SCHEMA
+
+KEYS = ("model", "variant", "minus", "group", "point", "layers", "layer", "depth", "view", "metric")
+SHARED = ("n_reviews", "mean", "ci_low", "ci_high", "median", "p_wilcoxon", "p_max_t", "yardstick", "verdict", "reason")
+_FLOATS = (*SHARED[1:-2], "depth", "estimate", "p")
+_TYPES = dict.fromkeys(_FLOATS, pl.Float64) | {"layer": pl.Int32, "n_reviews": pl.Int64}
+CONTRASTS_SCHEMA = {name: _TYPES.get(name, pl.String) for name in KEYS + SHARED}
+_CLAIMS = ("claim", "statement", "model", "statistic", "metric", "view", "compared", "layers", "verdict")
+_CLAIMS += ("estimate", "ci_low", "ci_high", "yardstick", "n_reviews", "p", "reason")
+CLAIMS_SCHEMA = {name: _TYPES.get(name, pl.String) for name in _CLAIMS}
+_NUMBERS = [(-0.03, -0.04, -0.02, "yes"), (0.01, -0.01, 0.03, "undecided"), (0.02, 0.01, 0.03, "no")]
+BAD = '<b>& "{braces}" \N{CLAPPER BOARD} </script>'  # what labels and texts may hold
+MODELS = [["big", f"Big {BAD}"], ["small", "Small"]]
+VARIANTS = [["original", "Original"], ["front", f"Front {BAD}"], ["inward", "Inward"]]
+METRIC = "normalized_effective_rank"
+TEXTS = {
+    "original": f"We saw a film of note here today. A {BAD} film it was.",
+    "front": f"A film of note we saw here today. A film {BAD} it was.",
+    "inward": f"We a film of note saw here today. A {BAD} it film was.",
+}
+REVIEWS, LAYERS = ["0" * 12, "1" * 12], (0, 1, 2)
+SVG = '<?xml version="1.0"?><svg width="9pt"><metadata>http://x</metadata><g id="axes"><use href="#axes"/></g></svg>'
+SHOWN = {
+    "models": MODELS,
+    "variants": VARIANTS,
+    "sources": {"front-lower": "A paper", "own": f"Mine {BAD}"},
+    "weights": {"big": {"hub": "someone/big", "revision": "0a1b"}, "small": {"wheel": "small==1", "gguf": "s.Q4.gguf"}},
+    "corpus": {"source": "texts.csv", "n_reviews": 20},
+    "uncontrolled": ["inward"],
+    "examples": {"model": "big", "reviews": None, "tokens": 6, "contrast": "front − original"}
+    | {"choice": {"variant": "front", "minus": "original", "metric": METRIC, "view": "raw"}},
+    "curves": {"metrics": [[METRIC, "Normalised effective rank"]], "margin": 0.02},
+    "figures": [
+        {"name": "disorder", "title": "Disorder", "section": "Answer", "caption": "Not *position*."},
+        {"name": "metrics/rank", "title": f"Rank {BAD}", "section": "Metrics", "caption": "Falls < rises."},
+    ],
+    "csv": [{"title": "Accepted", "caption": "How many.", "file": "acceptance.csv"}],
+}
+ORIGIN = {"software": "a 1.0, commit 0c", "snakemake": "9.27", "digest": "0123abcd", "configuration": f"x: {BAD}\n"}
+
+
+def claims_table():
+    """A claim that the first token turns, one of one view at two layers, one that can't be tested."""
+    common = {"statistic": "contrast", "metric": METRIC, "yardstick": 0.5}
+    rows = []
+    for place, model in enumerate(("small", "big")):
+        lower = {"claim": "front-lower", "statement": "Front is lower.", "model": model, "compared": "front − original"}
+        for view in ("raw_without_first", "raw"):
+            numbers = _NUMBERS[place + (view == "raw")]
+            given = dict(zip(("estimate", "ci_low", "ci_high", "verdict"), numbers, strict=True))
+            rows.append(common | lower | given | {"view": view, "layers": "all", "n_reviews": 20, "p": 0.001})
+    for layers in ("all", "output"):
+        own = {"claim": "own", "statement": f"Mine {BAD}", "model": "small", "compared": "front − inward"}
+        own |= {"view": "raw", "layers": layers, "estimate": 0.001, "ci_low": -0.002, "ci_high": 0.003, "p": 0.4}
+        rows.append(common | own | {"verdict": "negligible", "n_reviews": 18})
+    lacks = {"claim": "end-lower", "statement": "End is lower.", "model": "big", "verdict": "not tested"}
+    rows.append(common | lacks | {"reason": "no variant `end`", "compared": "end − original"})
+    return pl.DataFrame(rows, CLAIMS_SCHEMA)
+
+
+def contrasts_table():
+    """Layers and the mean over them of front − original, the latter for two groups too."""
+    curve = {"model": ["big"] * 3, "variant": "front", "minus": "original", "layer": LAYERS, "depth": [0, 0.5, 1.0]}
+    curve |= {"mean": [0.1, 0.2, 0.3], "ci_low": [0.0, 0.1, 0.2], "ci_high": [0.2, 0.3, 0.4], "yardstick": 0.5}
+    where = {"point": "residual_stream", "view": "raw_without_first", "metric": METRIC, "n_reviews": 20}
+    layers = example_table(CONTRASTS_SCHEMA, **curve, **where, verdict=["undecided", "lower", "lower"])
+    numbers = {"mean": [0.05, -0.07], "ci_low": [0.03, -0.08], "ci_high": [0.07, -0.06], "verdict": "lower"}
+    groups = {"group": ["news", BAD], "model": "big", "variant": "front", "minus": "original", "layers": "all"}
+    return pl.concat([layers, example_table(CONTRASTS_SCHEMA, **where, **groups, **numbers)])
+
+
+def tables():
+    """The tables of the study by their names."""
+    levels = {"model": ["big"] * 3 + ["small"] * 3, "variant": "original", "point": "residual_stream", "metric": METRIC}
+    levels |= {"layer": [*LAYERS] * 2, "depth": [0, 0.5, 1.0] * 2, "view": "raw_without_first", "n_reviews": 20}
+    levels |= {"mean": np.linspace(0.9, 0.4, 6), "ci_low": 0.1, "ci_high": 0.95}
+    both = {"review_id": REVIEWS * 2, "variant": ["front"] * 2 + ["inward"] * 2}
+    last = {"model": "big", "review_id": REVIEWS * 2, "variant": ["original"] * 2 + ["front"] * 2, "view": "raw"}
+    last |= {"point": "residual_stream", "layer": 2, METRIC: [0.5, 0.5, 0.4, 0.7]}
+    accepted = {"variant": ["front", "inward"], "n_reviews": 20, "n_accepted": [20, 11], "acceptance_rate": [1.0, 0.55]}
+    unlike = {"variant": "front", "control": "inward", "covariate": ["first_word", "f1"], "balanced": [False, True]}
+    return {
+        "claims": claims_table(),
+        "contrasts": contrasts_table(),
+        "summary": example_table(SUMMARY_SCHEMA, **levels),
+        "metrics": pl.DataFrame(last),
+        "similarity": example_table(SIMILARITY_SCHEMA, **both, accepted=True, changed=True),
+        "acceptance": example_table(ACCEPTANCE_SCHEMA, **accepted),
+        "balance": example_table(BALANCE_SCHEMA, **unlike),
+        "extraction": example_table(EXTRACTION_SCHEMA, model=["big", "small"], n_left_out=[3, 0]),
+        "sample": pl.DataFrame({"review_id": REVIEWS}),
+        "keyphrases": pl.DataFrame({"review_id": REVIEWS, "phrase": ["film of note", "film"]}),
+        "variants": pl.DataFrame(
+            [{"variant": name, "review_id": review, "text": text} for name, text in TEXTS.items() for review in REVIEWS]
+        ),
+        **read_tables(),
+    }
+
+
+def read_tables():
+    """The tables `texts` and `tokens` of one model: words are tokens, behind one that is none of the text's."""
+    generator, texts, tokens = np.random.default_rng(0), [], []
+    for variant, text in TEXTS.items():
+        starts, ends = zip((0, 0), *(run.span() for run in re.finditer(r"\S+", text)), strict=True)
+        for review_id in REVIEWS:
+            keys = {"model": "big", "variant": variant, "review_id": review_id}
+            texts.append(keys | {"n_tokens": len(starts), "token_starts": list(starts), "token_ends": list(ends)})
+            for layer in LAYERS:
+                cosines, ratios = generator.uniform(-1, 1, len(starts)), np.exp(generator.normal(0, 1, len(starts)))
+                values = {"layer": layer, "cosine_to_mean": cosines, "norm": ratios, "attention": ratios}
+                tokens.append(keys | values | ({} if layer else {"attention": None}))
+    return {
+        "texts": example_table(READ_TEXTS_SCHEMA, **pl.DataFrame(texts).to_dict()),
+        "tokens": pl.DataFrame(tokens, TOKENS_SCHEMA),
+    }
+
+
+def made_page(folder, changed=None, **shown):
+    """The page of files in `folder`: of the tables, some of which are `changed`, or None for those not made."""
+    inputs = {}
+    for name, table in (tables() | (changed or {})).items():
+        if table is None:
+            inputs[name] = []
+            continue
+        file = folder / f"{name}.{'csv' if name in ('claims', 'acceptance', 'balance') else 'parquet'}"
+        write_table(table, file)
+        several = name in ("sample", "keyphrases", "variants", "texts", "tokens")
+        inputs[name] = [str(file)] if several else str(file)
+    (folder / "figure.svg").write_text(SVG)
+    shown = SHOWN | shown
+    inputs["figures"] = [str(folder / "figure.svg")] * len(shown["figures"])
+    inputs["csv"] = [str(folder / "acceptance.csv")] * len(shown["csv"])
+    return report_page(inputs, shown, ORIGIN)
+
+
+def in_script(page, name):
+    """What a script of the page reads."""
+    return json.loads(re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)[1])
+
+
+class Read(HTMLParser):
+    """A page as a browser has it: `tags` with attributes, `tables` by id as rows of cells, `text` outside scripts.
+
+    Raises:
+        AssertionError: an element ends that another one holds open.
+    """
+
+    VOID = ("meta", "br", "input", "hr", "link", "img")
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.tables, self.text, self.rows = [], [], {}, "", []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        """An element begins."""
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.rows = self.tables.setdefault(dict(attributes).get("id"), [])
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        """An element ends."""
+        assert self.open.pop() == tag, f"{tag} at {self.getpos()}"
+
+    def handle_data(self, data):
+        """Words between tags."""
+        if not {"script", "style"} & set(self.open):
+            self.text += data
+            if {"td", "th"} & set(self.open):
+                self.rows[-1][-1] += data

@@ -1,0 +1,118 @@
+"""The report of a made-up study: it parses, stands alone, has its sections, and says what the tables say."""
+
+import re
+
+import polars as pl
+import pytest
+
+from homogenization.report.report import out_of_balance
+from homogenization.run.errors import HomogenizationError
+from library.report.made_report import BAD, MODELS, ORIGIN, REVIEWS, TEXTS, Read, claims_table, made_page, tables
+
+BIG, SMALL = (label for _, label in MODELS)
+NUMBER = r"[−\d.]+"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    return made_page(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def read(page):
+    return Read(page)
+
+
+def numbers(cell):
+    return [float(number.replace("−", "-")) for number in re.findall(NUMBER, cell)]
+
+
+def test_it_has_its_sections_and_asks_for_nothing_outside(page, read):
+    sections = [attributes["id"] for tag, attributes in read.tags if tag == "section"]
+    assert sections == ["answer", "texts", "curves", "claims", "appendix"]
+    ids = [attributes["id"] for _, attributes in read.tags if "id" in attributes]
+    assert len(ids) == len(set(ids)), "an id stands twice"
+    for tag, attributes in read.tags:
+        assert tag not in ("img", "iframe", "link", "base"), tag
+        assert not attributes.get("src", attributes.get("xlink:href")), attributes
+        target = attributes.get("href", "#answer")
+        assert target.removeprefix("#") in ids, f"{target} leads nowhere"
+    assert "@import" not in page.partition("</style>")[0]
+    assert "<metadata>" not in page
+
+
+def test_what_people_write_is_text(page, read):
+    assert page.count(BAD) == 0
+    for text in (BIG, f"Front {BAD}", f"Mine {BAD}", f"Rank {BAD}", BAD, ORIGIN["configuration"].strip()):
+        assert " ".join(text.split()) in " ".join(read.text.split()), text
+    assert "Falls < rises." in read.text
+
+
+def test_the_numbers_of_the_verdicts_are_those_of_the_table(read):
+    head, *rows = read.tables["verdicts"]
+    assert head == ["Claim", BIG, SMALL]
+    for row in claims_table().filter(pl.col("view").is_not_null()).iter_rows(named=True):
+        if row["view"] == "raw" and row["claim"] == "front-lower":
+            continue  # beside the headline view
+        cell = [line for line in rows if row["layers"] in line[0] or row["layers"] == "all"]
+        column = 1 + [name for name, _ in MODELS].index(row["model"])
+        wanted = [row["estimate"], row["ci_low"], row["ci_high"], row["n_reviews"]]
+        assert any(
+            numbers(line[column]) == pytest.approx(wanted, abs=5e-4) and line[column].strip().startswith(row["verdict"])
+            for line in cell
+        ), row
+    assert not any("End is lower" in line[0] for line in rows), "what no model tests stands below"
+    assert "no variant `end`" in read.text
+
+
+def test_a_verdict_that_the_first_token_turns_is_said_in_one_sentence(read, tmp_path):
+    assert "Of 1 claims, 1 has another verdict with the first token: 1." in " ".join(read.text.split())
+    same = claims_table().with_columns(verdict=pl.lit("yes"))
+    other = Read(made_page(tmp_path, {"claims": same}))
+    assert "Of 1 claims, 0 have another verdict with the first token." in other.text
+
+
+def test_groups_stand_below_the_whole_and_a_mark_has_its_footnote(read):
+    rows = read.tables["verdicts"]
+    at = next(place for place, row in enumerate(rows) if "Front is lower" in row[0])
+    assert [row[0].strip() for row in rows[at + 1 : at + 3]] == ["news", BAD]
+    assert [numbers(row[1]) for row in rows[at + 1 : at + 3]] == [[0.05, 0.03, 0.07, 20], [-0.07, -0.08, -0.06, 20]]
+    marked = [row[2] for row in rows if "*" in row[2]]
+    assert len(marked) == 2
+    assert "* 2: the control is out of balance: first word." in read.text
+    assert out_of_balance(tables()["balance"]) == {"front − inward": "first word"}
+
+
+def test_what_to_distrust_is_said_where_it_applies(read, tmp_path):
+    doubts = ["Few texts: some verdicts rest on 18", "Quantised weights: Small", "Inward: 11 of 20 texts", "No control"]
+    doubts += ["Unbalanced control, front − inward: first word", f"{BIG}: 3 texts were too long"]
+    for doubt in doubts:
+        assert doubt in read.text
+    sound = {"balance": None, "claims": claims_table().with_columns(n_reviews=pl.lit(80, pl.Int64))}
+    sound |= {name: tables()[name].clear() for name in ("acceptance", "extraction")}
+    without = Read(made_page(tmp_path, sound, uncontrolled=[], weights={"big": {}, "small": {}})).text
+    assert not any(doubt.partition(":")[0] in without for doubt in doubts[:2] + doubts[3:5])
+    assert without.count("can depend on seed") == 1
+
+
+def test_a_study_says_what_it_is_and_a_sentence_of_it(read):
+    for told in ("a 1.0, commit 0c", "Snakemake 9.27", "0123abcd", "revision 0a1b", "texts.csv"):
+        assert told in read.text
+    for text in TEXTS.values():
+        assert text.partition(".")[0] in read.text
+
+
+def test_a_study_without_claims_texts_or_figures_has_a_page(tmp_path):
+    empty = {"claims": None, "balance": None, "summary": tables()["summary"].clear()}
+    read = Read(made_page(tmp_path, empty, examples=None, figures=[], csv=[]))
+    assert [of["id"] for tag, of in read.tags if tag == "section"] == ["answer", "appendix"]
+
+
+def test_a_review_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(HomogenizationError, match=r"examples\.reviews: ffff"):
+        made_page(tmp_path, examples={"reviews": ["ffff", REVIEWS[0]], "tokens": 6})
+
+
+def test_ids_of_figures_are_their_own(page):
+    assert [*re.findall(r'<g id="([^"]+)"', page)] == ["disorder-axes", "metrics-rank-axes"]
+    assert [*re.findall(r'<use href="([^"]+)"', page)] == ["#disorder-axes", "#metrics-rank-axes"]

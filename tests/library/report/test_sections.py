@@ -1,0 +1,110 @@
+"""Texts and curves: what their scripts read is what the tables say."""
+
+import base64
+import io
+import re
+
+import altair as alt
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.report.texts import as_bytes, one_sentence, phrase_spans, pieces, underlined
+from library.report.made_report import BAD, REVIEWS, TEXTS, in_script, made_page, tables
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    return made_page(tmp_path_factory.mktemp("report"))
+
+
+def test_the_bytes_of_tokens_are_their_numbers(page):
+    data, measured = in_script(page, "text-data"), tables()
+    packed, (steps, lowest) = np.frombuffer(base64.b64decode(data["bytes"]), np.uint8), data["steps"]
+    assert data["reviews"] == [[REVIEWS[0], "least"], [REVIEWS[1], "greatest"]]
+    assert data["layers"] == {"big": [0, 1, 2]}
+    for row in measured["tokens"].iter_rows(named=True):
+        text = data["texts"]["big"][row["review_id"]][row["variant"]]
+        n, at = len(text["tokens"]), text["at"] + 3 * row["layer"] * len(text["tokens"])
+        cosine, norm, attention = (packed[at + place * n : at + (place + 1) * n].astype(float) for place in range(3))
+        np.testing.assert_allclose(cosine * np.pi / 254, np.arccos(row["cosine_to_mean"][:n]), atol=0.51 * np.pi / 254)
+        np.testing.assert_allclose(norm / steps + lowest, np.log2(row["norm"][:n]), atol=0.51 / steps)
+        assert (attention == norm).all() if row["layer"] else (attention == 255).all()
+
+
+def test_tokens_are_the_text_and_know_their_phrase_and_frame(page):
+    data = in_script(page, "text-data")["texts"]["big"][REVIEWS[0]]["front"]
+    assert data["tokens"] == ["", "A", " film", " of", " note", " we"]  # the first six, of which the configuration asks
+    assert data["outside"] == [1, 0, 0, 0, 0, 0]
+    assert data["phrase"] == [0, 0, 1, 1, 1, 0]
+    assert data["n"] == 1 + len(TEXTS["front"].split())
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1), st.lists(st.floats(1e-9, 1e9), min_size=1))
+def test_a_byte_is_within_half_a_step_or_at_an_end(cosines, ratios):
+    angles = np.frombuffer(as_bytes(cosines, angle=True), np.uint8) * np.pi / 254
+    np.testing.assert_allclose(angles, np.arccos(cosines), atol=0.51 * np.pi / 254)
+    doublings = np.frombuffer(as_bytes(ratios, angle=False), np.uint8) / 12 - 6
+    np.testing.assert_allclose(doublings, np.clip(np.log2(ratios), -6, 254 / 12 - 6), atol=0.51 / 12)
+    assert as_bytes([np.nan, 0.0], angle=False) == bytes([255, 0])
+
+
+@given(st.text(max_size=30), st.lists(st.integers(0, 30), max_size=8))
+def test_pieces_are_the_text_up_to_the_last_token(text, cuts):
+    ends = sorted(min(cut, len(text)) for cut in cuts)
+    offsets = np.array([(0, 0), *zip([0, *ends], ends, strict=False)])
+    assert "".join(pieces(text, offsets)) == text[: ends[-1] if ends else 0]
+    assert len(pieces(text, offsets)) == len(offsets)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases", "wanted"),
+    [
+        ("A film, the Film of note.", ["film", "film of note"], ["film", "Film of note"]),
+        ("Films and a film-noir.", ["film"], ["film"]),
+        ("It’s the boy's  own [a+b] thing", ["boy's own", "[a+b]"], ["boy's  own", "[a+b]"]),
+        (BAD, ["braces"], ["braces"]),
+        ("Nothing", [], []),
+    ],
+)
+def test_phrases_are_found_as_words(text, phrases, wanted):
+    assert [text[start:end] for start, end in phrase_spans(text, phrases)] == wanted
+    parts = underlined(text, phrases)
+    assert "".join(part for part, _ in parts) == text
+    assert [part for part, is_phrase in parts if is_phrase] == wanted
+
+
+def test_a_sentence_is_one_that_variants_write_in_their_own_order():
+    texts = {
+        "a": {"original": "It was fine. The dog bit the old man twice.", "front": "It was fine. The dog bit twice."},
+        "b": {
+            "original": "Yes. The dog bit the old man twice.",
+            "front": "Yes. Twice the dog bit the old man.",
+            "words": "man Yes. bit the old twice. The dog",
+        },
+    }
+    assert one_sentence(texts, ["original", "front", "words"]) == (
+        "b",
+        {
+            "original": "The dog bit the old man twice.",
+            "front": "Twice the dog bit the old man.",
+            "words": "man Yes. bit the old twice. The …",
+        },
+    )
+    assert one_sentence({"a": {"original": "Short."}}, ["original"]) is None
+
+
+def test_the_curves_are_valid_and_their_numbers_are_those_of_the_tables(page):
+    spec = in_script(page, "curves-spec")
+    alt.VConcatChart.from_dict(spec)  # validates it
+    assert {one["name"] for one in spec["params"]} == {"metric", "view", "model"}
+    levels, changes = (pl.read_csv(io.StringIO(chart["data"]["values"])) for chart in spec["vconcat"])
+    wanted = tables()
+    assert levels["mean"].to_list() == pytest.approx(wanted["summary"]["mean"].to_list(), rel=1e-3)
+    assert levels["model"].unique(maintain_order=True).to_list() == [f"Big {BAD}", "Small"]
+    of_layers = wanted["contrasts"].filter(pl.col("layers").is_null())
+    assert changes["mean"].to_list() == pytest.approx(of_layers["mean"].to_list())
+    assert changes["bound"].to_list() == pytest.approx([0.01] * 3)
+    assert not re.search(r"<script[^>]+src=", page)
