@@ -159,7 +159,9 @@ rule estimate:
     input:
         metrics="<results>/tables/metrics.parquet",
         similarity="<results>/tables/similarity.parquet",
+        predictions="<results>/tables/predictions.parquet",
         balance="<results>/tables/balance.csv" if STUDY.balanced else [],
+        corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards) if STUDY.contrasts.by else [],
     output:
         **when(STUDY.finds_extrema, extrema="<results>/tables/extrema.parquet"),
         **when(STUDY.correlates_first_token, first_token="<results>/tables/first_token.parquet"),
@@ -180,6 +182,9 @@ rule estimate:
                 **ENOUGH_REVIEWS,
                 "contrasts": sorted({*STUDY.contrasted, *STUDY.claimed_contrasts}),
                 "names": STUDY.estimated_metrics("contrast"),
+                "models": list(STUDY.models),
+                "ladder": STUDY.ladder,
+                **STUDY.contrasts.params("by"),
             },
             **when(STUDY.finds_extrema, **{"statistics.extrema": EXTREMA}),
             **when(STUDY.correlates_first_token, **{"statistics.first_token": {"resampling": RESAMPLING}}),

@@ -14,6 +14,7 @@ from homogenization.claims.judgement import claims_table, measure
 from homogenization.config.claims import Claim
 from homogenization.statistics import depth
 from homogenization.statistics.contrasts import contrast_table
+from homogenization.statistics.estimate import Settings
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.components import COMPONENTS_SCHEMA
@@ -90,7 +91,7 @@ def estimates_of(evidence):
     comparisons = comparisons_table(evidence.similarity, pairs, N_REVIEWS, MIN_REVIEWS)
     names = sorted({*metrics["metric"], *(() if pooled is None else pooled["metric"])})
     return {
-        "contrasts": contrast_table(metrics, comparisons, evidence.similarity, names, resampling),
+        "contrasts": contrast_table(metrics, comparisons, evidence.similarity, Settings(**asdict(resampling))),
         "depth": depth.tabulate(wide_of(metrics), pooled, names, asdict(resampling)),
     }
 

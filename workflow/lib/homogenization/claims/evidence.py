@@ -188,7 +188,7 @@ def estimated(interval: Ends) -> Found:
     return dict(zip(INTERVAL, interval, strict=True))
 
 
-def selected(claim: Claim, row: Mapping[str, Any], estimate: str = "estimate") -> Found:
+def selected(claim: Claim, row: Mapping[str, Any], estimate: str = "mean") -> Found:
     """What a row of a table of estimates says, with its interval, size and p; `estimate` is its column."""
     if not row["n_reviews"]:
         raise UnavailableError("undefined in every review")

@@ -79,6 +79,9 @@ them ([controls](../docs/variants.md#controls))."""
     metrics: names_of(METRIC_NAMES, 1) | None = None
     """Metrics to contrast; null: those of `metrics` that measure homogenization or attention and do not grow with the \
 number of tokens alone."""
+    by: str | None = None
+    """Column of a local `corpus.source` whose values are groups of reviews, each contrasted beside all of them; null: \
+no groups."""
     draws: int = Field(10_000, ge=100)
     """Sign flips of tests, and bootstrap draws of what is no mean."""
     confidence: float = Field(0.95, gt=0.5, lt=1)

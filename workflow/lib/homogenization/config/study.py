@@ -75,6 +75,11 @@ class Study(Keys):
         return sorted(name for name, variant in self.variants.items() if isinstance(variant, OrderVariant))
 
     @property
+    def ladder(self) -> list[str]:
+        """Variants whose words change places in blocks: more and more disorder. Fewer than two are no ladder."""
+        return [name for name in self.reordered if self.variants[name].blocks is not None]
+
+    @property
     def placed(self) -> list[str]:
         """Variants in which phrases have other places in their sentences, in the order of the configuration."""
         return [name for name in self.rewritten if name not in self.reordered]

@@ -41,7 +41,8 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     texts = Texts(*(reviews[column].to_list() for column in ("review_id", "text", "original")))
     review_ids, tokens = tokens_read(model, texts)
     identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
-    steepest = steepest_depths(read_table(inputs.depth), identity["model"]) if inputs.get("depth") else None
+    name, depth = identity["model"], inputs.get("depth")
+    steepest = steepest_depths(read_table(depth), name, model.n_blocks) if depth else None
     tables = intervene(
         model,
         dict(zip(review_ids, tokens.by_review, strict=True)),
@@ -55,10 +56,16 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
         write_table(named, path, {"states": {**model.provenance, **identity}})
 
 
-def steepest_depths(depth: pl.DataFrame, model: str) -> tuple[float, float] | None:
-    """Depths between which the originals' mean cosine grows fastest, by tables/depth.parquet; None if it does not."""
-    steepest = depth.filter(model=model, **_STEEPEST).filter(pl.col("estimate").is_finite())
-    return steepest.select("ci_low", "ci_high").row(0) if len(steepest) else None
+def steepest_depths(depth: pl.DataFrame, model: str, n_blocks: int) -> tuple[float, float] | None:
+    """Depths between which the originals' mean cosine grows fastest, by tables/depth.parquet; None if it does not.
+
+    The ends of the interval are of midpoints of blocks; of one review alone there is none.
+    """
+    steepest = depth.filter(model=model, **_STEEPEST).filter(pl.col("mean").is_finite())
+    if steepest.is_empty():
+        return None
+    low, high = steepest.select(pl.col(end).fill_nan(pl.col("mean")) for end in ("ci_low", "ci_high")).row(0)
+    return low - 0.5 / n_blocks, high + 0.5 / n_blocks
 
 
 def intervene(

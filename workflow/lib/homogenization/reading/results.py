@@ -221,6 +221,8 @@ class Results:
         self._refuse_unknown("part of the depth", at, parts["at"])
         deepest = pl.col("layer").is_null() | (pl.col("layer") == pl.col("layer").max().over("model"))
         chosen = table_metadata(self._files["contrasts"]).get("resampling", {})
+        parts = parts.filter(pl.col("group").is_null(), pl.col("minus") != "disorder")
+        parts = parts.with_columns(relative_effect=pl.col("mean") / pl.col("yardstick"))
         return parts.filter(deepest, pl.col("at") == at).select(
             *("model", "variant", "minus", "n_reviews", "mean", "ci_low", "ci_high", "relative_effect", "p_max_t"),
             "verdict",

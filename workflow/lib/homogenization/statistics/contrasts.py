@@ -1,178 +1,159 @@
 """The table `contrasts`: paired differences between variants, review by review, with intervals and tests."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
-from homogenization.names.columns import columns, table_of
-from homogenization.names.points import REGIONS, RESIDUAL_STREAM
-from homogenization.statistics.estimates import (
-    JUDGED_SCHEMA,
-    VERDICT_SCHEMA,
-    estimates,
-    families_of,
-    flip_tests,
-    judged,
-)
-from homogenization.statistics.layers import yardsticks_of
-from homogenization.statistics.resampling import Resampling, differences, means
+from homogenization.names.columns import columns
+from homogenization.names.variants import ORIGINAL
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import read_tables
+from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate
+from homogenization.statistics.rest import DISORDER, FEWEST_STEPS, halves, rest
+from homogenization.statistics.values import PREDICTIONS, Values
 from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
-from homogenization.tables.metrics import values_of
-from homogenization.tables.over_reviews import as_array
-from homogenization.tables.regions import at_layers
+from homogenization.tables.metrics import VALUES_SCHEMA, values_of
 
-#: A row for each model, contrast, point, layer, view and metric, sorted by these, and one for each part of the depth.
-#: Differences are variant − minus, review by review, over the reviews that are accepted in both and whose two texts
-#: differ. A contrast that is not tested has rows with a reason, and NaN for every estimate and p. Intervals are at
-#: `contrasts.confidence`.
+#: A row for each model, contrast, group, point, layer, view and metric, sorted by these, and one for each part of the
+#: depth. Differences are variant − minus, review by review, over the reviews that are accepted in both and whose two
+#: texts differ. Of a contrast that is not tested, the numbers are NaN.
 CONTRASTS_SCHEMA = {
-    **columns("model", "variant", "minus", "point"),
+    **columns("model", "variant"),
+    #: variant that is subtracted; `disorder`: the difference to the original minus what the ladder of disorder does at
+    #: the same change of loss ([rest](statistics.md#rest))
+    "minus": pl.String,
+    "group": pl.String,  #: null for all reviews; else those with this value in the column `contrasts.by`
+    "point": pl.String,  #: `residual_stream`, `final_norm` or `predictions`
     #: null for one layer; `all`, `first`, `middle` or `last`: each review's mean over these layers of the residual
     #: stream, with `layer` and `depth` null
     "layers": pl.String,
-    **columns("layer", "depth", "view", "metric"),
-    "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
-    #: reviews with a value in both variants, whose two texts differ; of a contrast that is not tested, reviews of which
-    #: the two texts are accepted and differ
-    "n_reviews": pl.Int64,
-    #: reviews whose two texts differ / reviews accepted in both and read by the model; NaN without any
-    "share_changed": pl.Float64,
-    **VERDICT_SCHEMA,
-    "mean": pl.Float64,  #: of the differences; NaN without reviews
-    #: ends of Student's interval; NaN for fewer than two reviews, also in all later columns
-    **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
-    **JUDGED_SCHEMA,
-    "p_value": pl.Float64,  #: two-sided sign-flip permutation test of mean 0
-    #: p corrected within its family: the layers of the residual stream, or the parts of the depth; equals `p_value` for
-    #: `final_norm`
-    "p_max_t": pl.Float64,
-    "reason": pl.String,  #: why the contrast is not tested, or `one review decides`; otherwise null
+    **columns("layer", "depth", "view"),
+    #: name, see [metrics](metrics.md); in the view `predictions` `loss_per_word`, `entropy` and `divergence`
+    "metric": pl.String,
+    **ESTIMATE_SCHEMA,
 }
 SCHEMAS = {"contrasts": CONTRASTS_SCHEMA, "comparisons": COMPARISONS_SCHEMA}
 INPUT_SCHEMAS = {"balance": BALANCE_SCHEMA}
-PARTS = ("all", *REGIONS)  # of the depth
-_FAMILY = ("point", "view", "metric")  # whose layers, and parts of the depth, `p_max_t` corrects for
-_CELL = (*_FAMILY, "layer")
-_KEYS = ("model", "variant", "minus", "point", "layers", "layer", "view", "metric")
+LOSS = "loss_per_word"
+OF_PREDICTIONS = (LOSS, "entropy", "divergence")
+# whose layers, or parts of the depth, `p_max_t` corrects for
+_FAMILY = ("point", "view", "metric", pl.col("layers").is_null())
+_KEYS = ("model", "variant", "minus", "group", "point", "layers", "layer", "view", "metric")
 
 
 def contrast_table(
-    metrics: pl.DataFrame,
+    values: pl.DataFrame,
     comparisons: pl.DataFrame,
     similarity: pl.DataFrame,
-    names: Sequence[str],
-    resampling: Resampling,
+    settings: Settings,
+    *,
+    models: Sequence[str] = (),
+    ladder: Sequence[str] = (),
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
-    """Every contrast of every model, point, layer, view and metric, and part of the depth: the table `contrasts`.
-
-    A contrast has the reviews that are in both variants with texts that differ. One with a reason is not tested: its
-    numbers are NaN.
+    """Every contrast of every model, point, layer, view and metric, and part of the depth: `CONTRASTS_SCHEMA`.
 
     Args:
-        metrics: the values of the table `metrics`, whose reviews of a variant are the accepted ones.
+        values: rows of `VALUES_SCHEMA`, whose reviews of a variant are the accepted ones; those of predictions too.
         comparisons: the table `comparisons`, a row for each contrast.
         similarity: the table `similarity`, which says of which reviews the two texts are the same.
-        names: metrics to contrast; those that `metrics` lacks are left out.
-        resampling: draws, levels and margin.
-
-    Returns:
-        `CONTRASTS_SCHEMA`, sorted by its keys. Differences are variant - minus, per review, and 0 within 1e-9 of the
-        values.
+        settings: draws, levels and margin.
+        models: in the order of the configuration: the first that predicts lends its losses to those that do not.
+        ladder: variants that are disorder of more and more of the text; fewer than two are none.
+        groups: names of reviews by group, which are contrasted beside all reviews.
     """
-    sizes = yardsticks_of(metrics)
-    parts = [pl.DataFrame(schema=CONTRASTS_SCHEMA)]
-    for model in metrics["model"].unique().sort() if len(comparisons) else ():
-        rows = metrics.filter(pl.col("model") == model, pl.col("metric").is_in(list(names)))
-        if not rows.is_empty():
-            parts.append(_contrasts_of_model(model, rows, comparisons, similarity, resampling))
-    table = pl.concat(parts).drop("yardstick").join(sizes, on=("model", "view", "metric"), how="left")
-    table = judged(table, resampling, "mean").with_columns(depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH))
-    return table.select(*CONTRASTS_SCHEMA).sort(_KEYS)
+    losses, parts = _losses(values, models), [pl.DataFrame(schema=CONTRASTS_SCHEMA)]
+    for (model,), rows in sorted(values.partition_by("model", as_dict=True).items()):
+        of_model = Values.of(rows)
+        told = _Compared(of_model, similarity, losses.get(model, {}), ladder, settings.seed)
+        chosen = {None: np.full(len(of_model.review_ids), True)}
+        chosen |= {name: np.isin(of_model.review_ids, list(reviews)) for name, reviews in (groups or {}).items()}
+        for variant, minus, reason, n_needed in comparisons.select("variant", "minus", "reason", "n_needed").rows():
+            for other, changes in told.changes_of(variant, minus):
+                for group, reviews in chosen.items():
+                    of_group = changes[reviews & ~np.isnan(changes).all(axis=1)]
+                    few = f"{len(of_group)} reviews read by {model}; at least {n_needed} are needed"
+                    why = reason or (few if len(of_group) < n_needed else None)
+                    table = estimate(of_model.cells, of_group, settings, _FAMILY, why)
+                    names = {"model": model, "variant": variant, "minus": other, "group": group}
+                    named = table.with_columns(pl.lit(name, pl.String).alias(key) for key, name in names.items())
+                    parts.append(named.filter((pl.col("metric") != LOSS) | (pl.col("minus") != DISORDER)))
+    return pl.concat(part.select(*CONTRASTS_SCHEMA) for part in parts).sort(_KEYS)
 
 
 @dataclass(frozen=True)
-class _Cells:
-    """What has a row: layers of the model, and after them the parts of the depth of each family.
+class _Compared:
+    """Differences of one model; `losses` by review and variant, without any where no model of the study predicts."""
 
-    Attributes:
-        layers: `_CELL` and depth of each layer, with its place `cell`.
-        parts: `_FAMILY` and layers of each part, with its place and those of its layers, `members`.
-    """
+    values: Values
+    similarity: pl.DataFrame
+    losses: Mapping[str, Mapping[str, float]]
+    ladder: Sequence[str]
+    seed: int
 
-    layers: pl.DataFrame
-    parts: pl.DataFrame
+    def changes_of(self, variant: str, minus: str) -> Iterator[tuple[str, np.ndarray]]:
+        """What is subtracted, and (reviews, cells) differences: of the two variants, and the rest."""
+        changes = self._differences(variant, minus)
+        yield minus, changes
+        steps = [name for name in self.ladder if name in self.losses]
+        if minus == ORIGINAL and variant not in self.ladder and variant in self.losses and len(steps) >= FEWEST_STEPS:
+            ladder = [(self._differences(name, ORIGINAL), self._loss_of(name)) for name in steps]
+            half = halves(self.values.review_ids, self.seed)
+            yield DISORDER, rest((changes, self._loss_of(variant)), ladder, half)
 
-    @classmethod
-    def of(cls, metrics: pl.DataFrame) -> Self:
-        """Those of the metrics of one model."""
-        layers = metrics.group_by(_CELL).agg(pl.col("depth").first()).sort(_CELL).with_row_index("cell")
-        stream = layers.filter(point=RESIDUAL_STREAM)
-        parts = pl.concat(
-            stream.filter(at_layers(name)).group_by(_FAMILY).agg(members="cell").with_columns(layers=pl.lit(name))
-            for name in PARTS
+    def _differences(self, variant: str, minus: str) -> np.ndarray:
+        """NaN in reviews that are not accepted in both, or whose two texts are the same."""
+        found = differences(*map(self.values.of_variant, (variant, minus)))
+        same = same_texts(self.similarity, variant, minus)["review_id"].to_list()
+        found[np.isin(self.values.review_ids, same)] = np.nan
+        return self.values.with_parts(found)
+
+    def _loss_of(self, variant: str) -> np.ndarray:
+        """(reviews,) change of the loss per word."""
+        own, original = (
+            np.array([self.losses[name].get(review, np.nan) for review in self.values.review_ids])
+            for name in (variant, ORIGINAL)
         )
-        return cls(layers, parts.sort(*_FAMILY, "layers").with_row_index("cell", offset=len(layers)))
-
-    @property
-    def rows(self) -> pl.DataFrame:
-        """The columns that name them, in the order of their places."""
-        return pl.concat([self.layers, self.parts.drop("members")], how="diagonal").drop("cell")
-
-    def differences(self, first: pl.DataFrame, second: pl.DataFrame, reviews: pl.DataFrame) -> np.ndarray:
-        """(reviews, cells) `first` - `second` at the layers, and then a review's mean over each part of the depth."""
-        layers = self.layers.select(_CELL)
-        values = differences(*(as_array(of_one, "value", reviews, layers) for of_one in (first, second)))
-        of_parts = [means(values[:, members.to_numpy()].T) for members in self.parts["members"]]
-        return np.column_stack([values, *of_parts])
+        return own - original
 
 
-def _contrasts_of_model(
-    model: str, metrics: pl.DataFrame, comparisons: pl.DataFrame, similarity: pl.DataFrame, resampling: Resampling
-) -> pl.DataFrame:
-    cells = _Cells.of(metrics)
-    rows, by_variant = cells.rows, metrics.partition_by("variant", as_dict=True)
-    families = families_of(rows, *_FAMILY, pl.col("layers").is_null())
-    parts = []
-    compared = comparisons.select("variant", "minus", "reason", "n_changed", "share_changed", "n_needed")
-    for variant, minus, reason, n_reviews, share, n_needed in compared.rows():
-        if reason is None:
-            pair = [by_variant.get((name,), metrics.clear()) for name in (variant, minus)]
-            # sorted, so that neither the order of rows nor other models decide which review gets which weight
-            read = pair[0].select("review_id").unique().join(pair[1], on="review_id", how="semi").sort("review_id")
-            same = same_texts(similarity, variant, minus)
-            reviews = read.join(same, on="review_id", how="anti", maintain_order="left")
-            n_changed, n_reviews = n_reviews, len(reviews)
-            share = n_reviews / len(read) if len(read) else None
-            if n_reviews < n_needed:  # long reviews can be left out
-                reason = f"{n_reviews} of {n_changed} accepted reviews read by {model}; at least {n_needed} are needed"
-        columns = {"n_reviews": n_reviews}
-        if reason is None:
-            values = cells.differences(*pair, reviews)
-            columns = estimates(values, resampling.confidence, "mean")
-            columns |= flip_tests(values, families, resampling.sign_flips(len(reviews)))
-        names = {"model": model, "variant": variant, "minus": minus, "share_changed": share}
-        columns = {"reason": reason} | columns
-        parts.append(table_of(rows.to_dict() | names | columns, CONTRASTS_SCHEMA))
-    table = pl.concat([pl.DataFrame(schema=CONTRASTS_SCHEMA), *parts])
-    # what is not tested has no numbers
-    return table.with_columns((pl.selectors.float() - pl.selectors.by_name("depth")).fill_null(np.nan))
+def _losses(values: pl.DataFrame, models: Sequence[str]) -> dict[str, dict[str, dict[str, float]]]:
+    """By model, variant and review: its loss per word; of one that does not predict, that of the first that does."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for model, variant, review, loss in (
+        values.filter(metric=LOSS).select("model", "variant", "review_id", "value").rows()
+    ):
+        found.setdefault(model, {}).setdefault(variant, {})[review] = loss
+    first = next((model for model in models if model in found), None)
+    return {model: found.get(model, found[first]) for model in models} if first else {}
+
+
+def values_of_predictions(predictions: pl.DataFrame) -> pl.DataFrame:
+    """The table `predictions` with a row for each number (`VALUES_SCHEMA`); none of a model that does not predict."""
+    rows = predictions.unpivot(OF_PREDICTIONS, index=["model", "variant", "review_id"], variable_name="metric")
+    place = {"point": pl.lit(PREDICTIONS), "view": pl.lit(PREDICTIONS), "layer": None, "depth": None}
+    return rows.drop_nulls("value").with_columns(**place).select(*VALUES_SCHEMA).cast(VALUES_SCHEMA)
 
 
 def tabulate(
+    *,
     contrasts: Sequence[tuple[str, str]],
     names: Sequence[str],
     n_reviews: int,
     min_reviews: int,
     resampling: Mapping[str, Any],
-    *,
+    models: Sequence[str],
+    ladder: Sequence[str],
+    by: str | None = None,
     metrics: pl.DataFrame,
+    predictions: pl.DataFrame,
     similarity: pl.DataFrame,
     balance: pl.DataFrame,
+    corpus: Sequence[str] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `contrasts` and `comparisons`.
 
@@ -181,15 +162,36 @@ def tabulate(
         names: names of metrics.
         n_reviews: reviews of the sample.
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
-        resampling: fields of `Resampling`.
+        resampling: fields of `Settings`.
+        models: names of the models, in the order of the configuration.
+        ladder: variants that are disorder.
+        by: column of the corpus whose values are groups of reviews.
         metrics: the table `metrics`.
+        predictions: the table `predictions`.
         similarity: the table `similarity`.
         balance: the table `balance`, without rows where the study has no controls.
+        corpus: files of the sample; None without groups.
     """
     comparisons = comparisons_table(similarity, contrasts, n_reviews, min_reviews, balance)
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
         logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
-    drawn = Resampling(**resampling)
-    return contrast_table(values_of(metrics), comparisons, similarity, names, drawn), comparisons
+    values = values_of(metrics).filter(pl.col("metric").is_in(list(names)))
+    values = pl.concat([values, values_of_predictions(predictions)])
+    groups = groups_of(read_tables(corpus), by) if by else None
+    chosen = {"models": models, "ladder": ladder, "groups": groups}
+    return contrast_table(values, comparisons, similarity, Settings(**resampling), **chosen), comparisons
+
+
+def groups_of(corpus: pl.DataFrame, by: str) -> dict[str, list[str]]:
+    """Names of reviews by their value in the column `by` of the corpus; a review without one is in no group.
+
+    Raises:
+        HomogenizationError: the corpus has no such column.
+    """
+    if by not in corpus.columns:
+        further = ", ".join(sorted({*corpus.columns} - {"review_id", "row", "text", "rank"}))
+        raise HomogenizationError(f"contrasts.by: the corpus has no column '{by}' beside its texts. It has {further}.")
+    rows = corpus.select("review_id", pl.col(by).cast(pl.String)).drop_nulls()
+    return {group: rows.filter(pl.col(by) == group)["review_id"].to_list() for group in rows[by].unique().sort()}

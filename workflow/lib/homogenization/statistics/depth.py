@@ -9,49 +9,26 @@ import polars as pl
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.statistics.estimates import (
-    JUDGED_SCHEMA,
-    VERDICT_SCHEMA,
-    averages,
-    estimates,
-    judged,
-)
-from homogenization.statistics.layers import (
-    LayerValues,
-    layer_steps,
-    layer_values,
-    net_changes,
-    pools_as_reviews,
-    slopes,
-    steepest_span,
-    yardsticks_of,
-)
-from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
+from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, estimate, untested
+from homogenization.statistics.layers import pools_as_reviews
+from homogenization.statistics.values import Values
 from homogenization.tables.metrics import values_of
 
-#: A row for each model, variant, view, metric and statistic, along the residual stream. Intervals are those of
-#: [contrasts](#contrastsparquet) over reviews; in the view `pooled_centred` over pools, the output being that after the
-#: final norm.
+#: A row for each model, variant, view, metric and statistic, along the residual stream: means over reviews; in the view
+#: `pooled_centred` over pools, the output being that after the final norm.
 DEPTH_SCHEMA = {
-    **columns("model", "variant", "view", "metric"),
+    **columns("model", "variant"),
+    "group": pl.String,  #: null
+    **columns("view", "metric"),
     #: `slope`; `net_change`, `net_change_after_first`: value at the output minus that before the first block, and minus
-    #: that after it; `steepest`: depth of the midpoint of the step with the fastest mean change towards homogenization
+    #: that after it; `steepest`: depth of the midpoint of the step with the fastest change towards homogenization,
+    #: without the reviews in which no step goes there
     "statistic": pl.String,
-    "n_reviews": pl.Int64,  #: reviews (or pools) that have a value
-    #: mean over these; for `steepest` a depth. NaN without a value, and where no step goes towards homogenization
-    "estimate": pl.Float64,
-    #: ends of its interval; for `steepest` where the first of the steps begins that the draws find, and where the last
-    #: ends. NaN for fewer than two reviews
-    **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
-    # not of `steepest`, which is NaN and null there
-    **JUDGED_SCHEMA,
-    **VERDICT_SCHEMA,
-    "reason": pl.String,  #: `one review decides`, or null
+    **ESTIMATE_SCHEMA,
 }
 SCHEMAS = {"depth": DEPTH_SCHEMA}
 SLOPE, STEEPEST = "slope", "steepest"
 CHANGES = ("net_change", "net_change_after_first")  # since the layer of its place
-_JUDGED = (SLOPE, *CHANGES)
 
 
 def tabulate(
@@ -59,65 +36,82 @@ def tabulate(
 ) -> pl.DataFrame:
     """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
 
-    Each review has its slope and net changes: estimates are their means over reviews, with their intervals.
-    `steepest` is found in the mean over reviews, and its interval spans the steps that the draws find, or those of
-    single pools. An estimate without a value is NaN.
-
     Args:
         metrics: the table `metrics`.
         pooled: the table `pooled`; None where tokens are not pooled.
         names: names of the metrics.
-        resampling: fields of `Resampling`.
+        resampling: fields of `Settings`.
     """
-    drawn = Resampling(**resampling)
-    parts = [_of_reviews(values_of(metrics), names, drawn, pools=False)]
-    if pooled is not None:
-        parts.append(_of_reviews(pools_as_reviews(pooled), names, drawn, pools=True))
+    sources = [values_of(metrics), *([] if pooled is None else [pools_as_reviews(pooled)])]
+    parts = [pl.DataFrame(schema=DEPTH_SCHEMA)]
+    for source in sources:
+        rows = source.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in(names))
+        for (model,), of_model in sorted(rows.partition_by("model", as_dict=True).items()):
+            values = Values.of(of_model)
+            for variant in values.by_variant:
+                table = _of_variant(values, variant, Settings(**resampling))
+                named = table.with_columns(model=pl.lit(model), variant=pl.lit(variant), group=pl.lit(None, pl.String))
+                parts.append(named.select(*DEPTH_SCHEMA))
     return pl.concat(parts).sort("model", "variant", maintain_order=True)
 
 
-def _of_reviews(metrics: pl.DataFrame, names: Sequence[str], resampling: Resampling, pools: bool) -> pl.DataFrame:
-    """The rows of metrics by review, or by pool."""
-    stream = metrics.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in(names))
-    parts = [pl.DataFrame(schema=DEPTH_SCHEMA)]
-    for (model, variant), table in sorted(stream.partition_by("model", "variant", as_dict=True).items()):
-        rows = _rows_of_job(layer_values(table), resampling, pools)
-        parts.append(rows.with_columns(model=pl.lit(model), variant=pl.lit(variant)))
-    table = pl.concat(parts, how="diagonal_relaxed").drop("yardstick")
-    table = table.join(yardsticks_of(stream), on=("model", "view", "metric"), how="left", maintain_order="left")
-    fewest = 0 if pools else FEWEST_NEGLIGIBLE
-    table = judged(table.with_columns(pl.selectors.float().fill_null(np.nan)), resampling, fewest=fewest)
-    tested = pl.col("statistic").is_in(_JUDGED) & (pl.col("n_reviews") > 0)
-    return table.with_columns(
-        pl.when(tested).then(pl.col("verdict")),
-        pl.when(tested).then(pl.col("yardstick", "relative_effect")).otherwise(np.nan),
-    ).select(*DEPTH_SCHEMA)
+def _of_variant(values: Values, variant: str, settings: Settings) -> pl.DataFrame:
+    array, cells, derived = values.of_variant(variant), [], []
+    read = array[~np.isnan(array).all(axis=1)]
+    layers = values.cells.filter(pl.col("layers").is_null()).with_row_index("place")
+    for (view, metric), rows in layers.group_by("view", "metric", maintain_order=True):
+        of_cell, places = read[:, rows["place"].to_numpy()], (rows["layer"].to_numpy(), rows["depth"].to_numpy())
+        sign = describe_metric(metric).homogenization
+        found = {SLOPE: slopes(of_cell, places[1])}
+        found |= {name: net_changes(of_cell, *places, since) for since, name in enumerate(CHANGES)}
+        found |= {STEEPEST: steepest(of_cell, places[1], sign)}
+        derived += found.values()
+        cells += [(view, metric, name, rows["yardstick"][0]) for name in found]
+    schema = {**columns("view", "metric"), "statistic": pl.String, "yardstick": pl.Float64}
+    table = estimate(pl.DataFrame(cells, schema=schema, orient="row"), np.column_stack(derived), settings)
+    place = pl.col("statistic") == STEEPEST
+    told = [table.filter(~place), untested(table.filter(place), "a place is no difference")]
+    return pl.concat(told).sort("view", "metric", maintain_order=True)
 
 
-def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.DataFrame:
-    n = len(job.review_ids)
-    steps = layer_steps(job.values, job.layers, job.depth)
-    changes = {name: net_changes(job.values, job.layers, job.depth, layer) for layer, name in enumerate(CHANGES)}
-    by_review = {SLOPE: slopes(job.values, job.depth), **changes}  # (cells, reviews) each
-    described = averages if pools else estimates
-    columns = {name: described(values.T, resampling.confidence) for name, values in by_review.items()}
-    # of pools, the steps that single ones find
-    drawn = (np.eye(n), 1.0) if pools else (resampling.weights(n), resampling.confidence)
-    spans = np.array(
-        [
-            steepest_span(steps._replace(rates=of_cell), describe_metric(metric).homogenization, *drawn)
-            for (_, metric), of_cell in zip(job.cells, steps.rates, strict=True)
-        ]
-    )
-    if pools and n == 1:
-        spans[:, 1:] = np.nan
-    columns[STEEPEST] = {
-        "n_reviews": (~np.isnan(steps.rates)).any(axis=2).sum(axis=1),
-        **dict(zip(("estimate", "ci_low", "ci_high"), spans.T, strict=True)),
-    }
-    cells = pl.DataFrame(job.cells, {"view": pl.String, "metric": pl.String}, orient="row").with_row_index("cell")
-    parts = [
-        cells.with_columns(pl.lit(name).alias("statistic"), *(pl.Series(key, of) for key, of in found.items()))
-        for name, found in columns.items()
-    ]
-    return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True)
+def slopes(values: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """(...,) slopes of the least-squares line of values (..., layers) over depth (layers,).
+
+    Layers without a value are left out; NaN for fewer than two.
+    """
+    present = ~np.isnan(values)
+    counts = present.sum(axis=-1, keepdims=True)
+    number = np.where(counts > 1, counts, np.nan)
+    offsets = np.where(present, depth - (present * depth).sum(axis=-1, keepdims=True) / number, np.nan)
+    squares = np.nansum(offsets**2, axis=-1)
+    return np.nansum(offsets * values, axis=-1) / np.where(squares > 0, squares, np.nan)
+
+
+def net_changes(values: np.ndarray, layers: np.ndarray, depth: np.ndarray, since: int) -> np.ndarray:
+    """(...,) changes of values (..., layers) from the layer `since` to the output, the layer at depth 1.
+
+    NaN where either layer has no value, is not there, or both are the same.
+    """
+    start, end = np.flatnonzero(layers == since), np.flatnonzero(depth >= 1)
+    if not len(start) or not len(end) or start[0] == end[-1]:
+        return np.full(values.shape[:-1], np.nan)
+    return values[..., end[-1]] - values[..., start[0]]
+
+
+def steepest(values: np.ndarray, depth: np.ndarray, homogenization: int) -> np.ndarray:
+    """(reviews,) midpoints of the step of values (reviews, layers) with the fastest change towards homogenization.
+
+    Args:
+        values: NaN where there is none.
+        depth: (layers,) ascending.
+        homogenization: `Metric.homogenization`, 1 or -1; 0 stands for the fastest change either way.
+
+    Returns:
+        NaN where no step goes that way; the first of equal steps is taken.
+    """
+    rates = np.diff(values, axis=1) / np.diff(depth)
+    towards = np.nan_to_num(homogenization * rates if homogenization else np.abs(rates), nan=-np.inf)
+    if not towards.shape[1]:
+        return np.full(len(values), np.nan)
+    step = towards.argmax(axis=1)
+    return np.where(towards.max(axis=1) > 0, depth[step] + np.diff(depth)[step] / 2, np.nan)

@@ -37,7 +37,7 @@ def yardsticks(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """
     value = pl.col("value")
     range_ = value.max() - value.min()
-    moves = range_ > _ROUNDING * value.abs().max()
+    moves = (range_ > _ROUNDING * value.abs().max()) | ((pl.len() == 1) & (pl.col("sd") > 0).any())
     of_views = (
         rows.filter(value.is_finite())
         .group_by(*by, "view", "layer")

@@ -27,7 +27,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
         difference = at_layers_of(claim, paired.with_columns(paired["value"] - paired["value_minus"]))
         return evidence.mean(difference, POOLS) | evidence.size(model, view_of(claim), claim["metric"])
     row = _row_of(claim, model, evidence)
-    return selected(claim, row, "mean") | {"share_changed": row["share_changed"]}
+    return selected(claim, row)
 
 
 def _row_of(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:
@@ -38,7 +38,7 @@ def _row_of(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:
     """
     variant, minus, layers, metric = (claim[name] for name in ("variant", "minus", "layers", "metric"))
     keys = {name: claim[name] for name in ("variant", "minus", "point", "view", "metric")}
-    rows = evidence.contrasts.filter(**keys, model=model)
+    rows = evidence.contrasts.filter(pl.col("group").is_null(), **keys, model=model)
     if rows.is_empty():
         for text in (variant, minus):
             evidence.values_of(claim, model, text)  # names what the study lacks

@@ -77,7 +77,7 @@ def of_effects(claim: Claim, condition: Condition, effects: pl.DataFrame) -> Fou
     if row["verdict"] == NOT_TESTED:
         raise UnavailableError(row["reason"] + (f"; another token took over the sink in {n_moved}" if n_moved else ""))
     note = f"{n_moved} of {n + n_moved} reviews left out: another token took over the sink"
-    return selected(claim, row) | ({"reason": note} if n_moved and not row["reason"] else {})
+    return selected(claim, row, "estimate") | ({"reason": note} if n_moved and not row["reason"] else {})
 
 
 def _find(known: Sequence[Condition], wanted: Condition, any_strength: bool = False) -> Condition:

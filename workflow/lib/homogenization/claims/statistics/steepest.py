@@ -15,7 +15,9 @@ def in_words(claim: Claim) -> str:
 def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     """The step of the table `depth` in which the mean over reviews changes fastest: where it lies."""
     row = evidence.change_of(claim, model, "steepest")
-    if np.isnan(row["estimate"]):
+    if np.isnan(row["mean"]):
         raise UnavailableError(f"{claim['metric']} moves towards homogenization between no two layers")
-    span = {name: row[name] for name in (*INTERVAL, "n_reviews")}
+    span = dict(
+        zip((*INTERVAL, "n_reviews"), (row[name] for name in ("mean", "ci_low", "ci_high", "n_reviews")), strict=True)
+    )
     return {**span, "unit": POOLS if is_pooled(claim) else REVIEWS}
