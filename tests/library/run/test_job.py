@@ -12,7 +12,8 @@ import sys
 from types import SimpleNamespace
 snakemake = SimpleNamespace(rule="a_rule", log=["log.txt"], threads=1)
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.job import announce, job
+from homogenization.run.job import job
+from homogenization.run.log import announce
 print("before the job")
 with job(snakemake):
     print("in the job")

@@ -12,7 +12,7 @@ from ftfy.fixes import fix_c1_controls
 
 from homogenization.corpus.sentences import word_spans
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.job import announce
+from homogenization.run.log import announce
 
 _MOST = 0.9  # fewer rows than this share of them are left: the terminal says so too
 _BLOCK_TAG = re.compile(r"</?(?:br|p|hr|div|li|ul|ol)\b[^<>]*>", re.IGNORECASE)

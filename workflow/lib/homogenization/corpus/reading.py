@@ -10,7 +10,7 @@ import polars as pl
 
 from homogenization.corpus.local_files import FORMATS, class_names, flat_columns, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError, first_line
-from homogenization.run.job import announce
+from homogenization.run.log import announce
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")  # a whole number, as a column of floats writes it
 _NO_LABEL = "-1"

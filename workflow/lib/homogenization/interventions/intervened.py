@@ -15,8 +15,8 @@ from homogenization.interventions.passes import Run, run, run_in
 from homogenization.interventions.readings import pooled, read
 from homogenization.interventions.schemas import SCHEMAS
 from homogenization.models.network import LanguageModel
+from homogenization.run.log import progress
 from homogenization.run.parquet import read_table, write_table
-from homogenization.run.progress import progress
 from homogenization.states.forward import refuse_not_finite
 from homogenization.states.texts import Texts, tokens_read, with_originals
 

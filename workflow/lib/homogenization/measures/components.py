@@ -8,9 +8,9 @@ import polars as pl
 
 from homogenization.measures.layouts import check_sums, find_layout
 from homogenization.measures.reviews import measured_table
-from homogenization.measures.spectra import singular_values
+from homogenization.measures.spectra import first_shares
 from homogenization.measures.views import ROWS_OF, view_rows
-from homogenization.metrics.cosines import mean_cosine, norms
+from homogenization.metrics.geometry import TokenMatrix, cosine_anisotropy
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.models.network import LanguageModel
 from homogenization.names.columns import columns
@@ -44,16 +44,17 @@ def token_alignment(tokens: np.ndarray) -> dict[str, dict[str, float]]:
 
     NaN where a view lacks the token or pair that a number needs.
     """
-    found = {}
-    spectra = singular_values(tokens, [ROWS_OF.get(view, view) for view in TOKEN_VIEWS])
-    for view, (named, values) in zip(TOKEN_VIEWS, spectra.items(), strict=True):
-        rows, squares = view_rows(named, tokens), values**2
-        found[view] = {
-            "mean_norm": float(norms(rows).mean()) if len(rows) else np.nan,
-            "cosine_anisotropy": float(mean_cosine(rows)),
-            "singular_anisotropy": float(squares[0] / squares.sum()) if squares.any() else np.nan,
+    every = TokenMatrix(tokens.astype(np.float64))
+    centred = (TokenMatrix(view_rows("centred", rows)) for rows in (tokens, tokens[1:]))
+    shares = first_shares(every, [ROWS_OF.get(view, view) for view in TOKEN_VIEWS])
+    return {
+        view: {
+            "mean_norm": float(seen.norms.mean()) if len(seen.rows) else np.nan,
+            "cosine_anisotropy": cosine_anisotropy(seen),
+            "singular_anisotropy": share,
         }
-    return found
+        for view, seen, share in zip(TOKEN_VIEWS, (every, every.without_first, *centred), shares.values(), strict=True)
+    }
 
 
 def component_states(model: LanguageModel, texts: Texts, identity: Mapping[str, str]) -> tuple[pl.DataFrame, Metadata]:

@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA
 from homogenization.measures.reviews import measured_table
 from homogenization.metrics.cosines import unit_rows
 from homogenization.names.columns import columns
-from homogenization.run.job import announce
+from homogenization.run.log import announce
 from homogenization.states.store import StateStore
 
 _EXPLAINED_VARIANCE = 0.9

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.reviews import measured_table
-from homogenization.measures.spectra import roots_of
+from homogenization.measures.spectra import band_of, roots_of
 from homogenization.metrics.cosines import mean_of_pairs, unit_rows
 from homogenization.metrics.geometry import TokenMatrix, cosine_dispersion
 from homogenization.names.columns import columns
@@ -68,7 +68,7 @@ def _centred(tokens: np.ndarray, paired: np.ndarray) -> dict[str, Any]:
     return {
         "cosine_anisotropy": _mean_cosine(tokens, mean),
         "cosine_std": cosine_dispersion(TokenMatrix(paired - mean)),
-        "singular_values": roots_of(gram, min(n - 1, width)),
+        "singular_values": roots_of(band_of(gram), min(n - 1, width)),
     }
 
 

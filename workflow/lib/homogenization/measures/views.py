@@ -37,8 +37,8 @@ class Look:
         title: name for readers.
         rows: (n, d) float64 tokens -> (n, d) float64, n >= 0.
         sums_to_zero: whether the rows of any tokens sum to 0, so that at most n - 1 of n rows are independent.
-        gram: (n, n) inner products of the rows, of a look in which each row is that of its token alone: without the
-            first token, they are the submatrix. None for other looks.
+        gram: (n, n) matrix with the eigenvalues of the inner products of the rows of n > 1 tokens, which without its
+            first row and column has those of the tokens after the first; None for a look that has no such matrix.
     """
 
     title: str
@@ -81,7 +81,17 @@ def raw(tokens: np.ndarray) -> np.ndarray:
     return tokens
 
 
-@look("centred", sums_to_zero=True)
+def _scatter(tokens: TokenMatrix) -> np.ndarray:
+    """Inner products around the mean of the tokens after the first: of the scatter, the first adds (n - 1) / n of its.
+
+    (Welford 1962)
+    """
+    around = tokens.rows - tokens.rows[1:].mean(axis=0)
+    around[0] *= np.sqrt(1 - 1 / len(around))
+    return around @ around.T
+
+
+@look("centred", sums_to_zero=True, gram=_scatter)
 def centred(tokens: np.ndarray) -> np.ndarray:
     """The tokens minus their mean."""
     return tokens - tokens.mean(axis=0) if len(tokens) else tokens

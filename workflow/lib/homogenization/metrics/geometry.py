@@ -48,7 +48,8 @@ class TokenMatrix:
     @cached_property
     def cosines(self) -> np.ndarray:
         """(n, n) cosines of the tokens."""
-        return self.units @ self.units.T
+        lengths = self.norms + (self.norms == 0)
+        return self.gram / lengths / lengths[:, None]
 
     @cached_property
     def resultant(self) -> np.ndarray:

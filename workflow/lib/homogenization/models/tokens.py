@@ -14,7 +14,7 @@ import numpy as np
 
 from homogenization.models.weights import told
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.job import announce
+from homogenization.run.log import announce
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase

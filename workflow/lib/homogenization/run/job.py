@@ -1,5 +1,10 @@
-"""The frame of every script of the workflow: log file, threads, and messages for the user."""
+"""The frame of every script of the workflow: log file, threads, and messages for the user.
 
+Scripts import it first: from here to the job, nothing is searched for garbage, which takes a quarter of the time that
+the imports of torch and transformers take, and of the exit.
+"""
+
+import gc
 import logging
 import os
 import socket
@@ -13,6 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from homogenization.run.errors import HomogenizationError
 
+gc.disable()
+
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[None]:
@@ -21,6 +28,8 @@ def job(snakemake: Any) -> Iterator[None]:
     All that is printed or logged goes to the job's log file. Numerical libraries use the job's number of threads, on
     which the order of sums, and so their rounding, depends. Of a `HomogenizationError`, the log has the message alone.
     """
+    gc.freeze()  # what is imported stays
+    gc.enable()
     with open(snakemake.log[0], "w", 1, "utf-8") as log, redirect_stdout(log), redirect_stderr(log):
         logging.basicConfig(stream=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
         slurm, gpus = os.environ.get("SLURM_JOB_ID", "none"), os.environ.get("CUDA_VISIBLE_DEVICES", "unset")
@@ -38,12 +47,6 @@ def job(snakemake: Any) -> Iterator[None]:
         except Exception:
             traceback.print_exc()
             sys.exit(1)
-
-
-def announce(warning: str) -> None:
-    """Log a warning, and show it on the terminal of the run too."""
-    logging.warning(warning)
-    print(f"warning: {warning}", file=sys.__stderr__, flush=True)
 
 
 def arguments(snakemake: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from homogenization.models.network import LanguageModel
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.progress import progress
+from homogenization.run.log import progress
 from homogenization.states.forward import Pass, forward, refuse_not_finite
 from homogenization.states.predictions import predictions
 from homogenization.states.store import ATTENTION_FIRST, PREDICTIONS, identity_of, write_store

@@ -283,7 +283,7 @@ def refuse_not_finite(states: Tensor, where: str) -> None:
     Raises:
         HomogenizationError: they are not; it begins with `where`.
     """
-    if not states.isfinite().all():
+    if not torch.stack(torch.aminmax(states)).isfinite().all():
         raise HomogenizationError(
             f"{where}: states that are not finite. Run the model, and store its states, in bfloat16 or float32 "
             "('dtype' of both), whose range is wider than float16's; if they are already, its weights are damaged."

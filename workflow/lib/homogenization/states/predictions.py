@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_AT_ONCE = 64  # positions that are evaluated together
+_AT_ONCE = 16  # positions that are evaluated together: with a large vocabulary, more leave the cache of a CPU
 
 
 class Predictions(NamedTuple):
@@ -37,11 +37,14 @@ def predictions(logits: Tensor, token_ids: Sequence[int], read: Tensor) -> Predi
     loss = entropy = torch.zeros((), dtype=torch.float64, device=logits.device)
     mean = torch.zeros(logits.shape[1], dtype=torch.float64, device=logits.device)
     for at_once in places.split(_AT_ONCE):
-        log_p = logits[at_once].float().log_softmax(-1)
-        p = log_p.exp()
-        loss = loss - log_p.gather(1, ids[at_once + 1, None]).sum(dtype=torch.float64)
-        entropy = entropy + torch.special.entr(p).sum(dtype=torch.float64)
-        mean += p.sum(0, dtype=torch.float64)
+        scores = logits[at_once].float()
+        scores -= scores.amax(-1, keepdim=True)
+        p = scores.exp()
+        total = p.sum(-1)
+        logarithm = total.double().log()  # log p = scores - logarithm
+        loss = loss + (logarithm - scores.gather(1, ids[at_once + 1, None])[:, 0]).sum()
+        mean += (1 / total) @ p
+        entropy = entropy + (logarithm - p.mul_(scores).sum(-1) / total).sum()
     n = len(places)
     if n == 0:
         return Predictions(torch.nan, torch.nan, torch.nan)

@@ -6,7 +6,7 @@ import polars as pl
 
 from homogenization.names.columns import columns
 from homogenization.run.files import read_json
-from homogenization.run.job import announce
+from homogenization.run.log import announce
 
 #: A row for each extraction, from its run record.
 EXTRACTION_SCHEMA = {

@@ -6,7 +6,7 @@ import polars as pl
 
 from homogenization.corpus.sentences import LONGEST_PARSED, LONGEST_RUN, is_parsed, sentence_spans
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.job import announce
+from homogenization.run.log import announce
 from homogenization.variants.schemas import PARSE_SCHEMA
 
 # spaCy's kinds of entities that are names; the others are numbers and dates

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from homogenization.models.built import with_built_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
-from homogenization.run.progress import progress
+from homogenization.run.log import progress
 from homogenization.writers.requests import Completion, Failure, Request, Writer
 
 logger = logging.getLogger(__name__)

@@ -1,10 +1,18 @@
-"""Progress of a job, in its log."""
+"""What a job tells while it runs: warnings and progress."""
 
+import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tqdm import tqdm
+
+
+def announce(warning: str) -> None:
+    """Log a warning, and show it on the terminal of the run too."""
+    logging.warning(warning)
+    print(f"warning: {warning}", file=sys.__stderr__, flush=True)
 
 
 @contextmanager
