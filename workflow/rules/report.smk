@@ -8,7 +8,10 @@ def in_words(caption):
     return Path(workflow.source_path(f"../report/{caption}")).read_text("utf-8")
 
 
-SHOWN_FIGURES = [figure._asdict() | {"caption": in_words(figure.caption)} for figure in page_figures(STUDY)]
+SHOWN_FIGURES = [
+    {"name": figure.name, "title": figure.title, "section": figure.section, "caption": in_words(figure.caption)}
+    for figure in page_figures(STUDY)
+]
 SHOWN_CSV = [table | {"caption": in_words(table["caption"])} for table in SHOWN_TABLES if table["file"] in TABLES]
 
 
