@@ -6,6 +6,6 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     """What a notebook needs, imported when it is asked for: an import here would be part of what every rule does."""
-    if module := {"open_results": "results", "to_latex": "contrasts"}.get(name):
-        return getattr(import_module(f"homogenization.reading.{module}"), name)
+    if name in ("open_results", "to_latex"):
+        return getattr(import_module("homogenization.reading.results"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
