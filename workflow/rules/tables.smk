@@ -147,7 +147,7 @@ rule estimate_depth:
         tables={
             "statistics.depth": {
                 **WITH_MARGIN,
-                "names": STUDY.estimated_metrics("slope", "net_change", "steepest"),
+                "names": STUDY.estimated_metrics("depth"),
             },
         },
     script:
@@ -181,7 +181,7 @@ rule estimate:
                 **WITH_MARGIN,
                 **ENOUGH_REVIEWS,
                 "contrasts": sorted({*STUDY.contrasted, *STUDY.claimed_contrasts}),
-                "names": STUDY.estimated_metrics("contrast"),
+                "names": STUDY.estimated_metrics("contrasts"),
                 "models": list(STUDY.models),
                 "ladder": STUDY.ladder,
                 **STUDY.contrasts.params("by"),
@@ -259,9 +259,6 @@ if STUDY.judged_claims:
     rule judge_claims:
         """A verdict on every claim in every model."""
         input:
-            metrics="<results>/tables/metrics.parquet",
-            similarity="<results>/tables/similarity.parquet",
-            pooled="<results>/tables/pooled.parquet",
             contrasts="<results>/tables/contrasts.parquet",
             depth="<results>/tables/depth.parquet",
             components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
@@ -274,18 +271,15 @@ if STUDY.judged_claims:
         conda:
             "../../envs/analysis.yaml"
         resources:
-            mem_mb=per_attempt(4000 + BY_READINGS),
-            runtime=per_attempt(120),
+            mem_mb=per_attempt(2000),
         params:
             code=code("tabulate", *TABULATED_BY, "statistics", "claims"),
             tables={
                 "claims.judgement": {
-                    **WITH_MARGIN,
-                    **ENOUGH_REVIEWS,
                     "claims": STUDY.judged_claims,
-                    "models": sorted(STUDY.models),
-                    "variants": sorted(STUDY.variants),
-                }
+                    "models": list(STUDY.models),
+                    "resampling": RESAMPLING,
+                },
             },
         script:
             "../scripts/tabulate.py"

@@ -1,275 +1,219 @@
-"""How a claim is judged: by its interval and its p, and by the size of what it says."""
+"""Verdicts on claims: of an estimate and a criterion, and of rows of made-up tables of estimates."""
 
-from dataclasses import replace
+from math import inf, nan
 
-import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
+from hypothesis import given
+from hypothesis import strategies as st
 
-from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
-from homogenization.run.parquet import write_table
-from library.statistics.shared import (
-    CONFIDENCE,
-    DRAWS,
-    MARGIN,
-    MIN_REVIEWS,
-    N_BLOCKS,
-    N_REVIEWS,
-    NORM,
-    RANK,
-    SEED,
-    claim_of,
-    component_changes,
-    component_rows,
-    evidence_of,
-    judged,
-    judged_row,
-    metric_rows,
-    noise,
-    run_tabulate,
-    similarity_rows,
+from homogenization.claims.judgement import CLAIMS_SCHEMA, claims_table, judge
+from homogenization.config.claims import Claim
+
+RANK, COSINE = "normalized_effective_rank", "cosine_anisotropy"
+KEYS = {
+    "contrasts": ("model", "variant", "minus", "group", "point", "layers", "layer", "depth", "view", "metric"),
+    "depth": ("model", "variant", "group", "view", "metric", "statistic"),
+    "interventions": (
+        *("model", "variant", "kind", "pattern", "blocks", "strength", "minus", "layers", "view", "metric"),
+    ),
+}
+KEYS["consequences"] = KEYS["interventions"]
+FIXED = {"model": "m", "variant": "front", "minus": "original", "point": "residual_stream", "metric": RANK}
+STEERED = {"variant": "original", "kind": "steering", "pattern": "first", "blocks": "all", "strength": 0.1}
+
+
+def estimate(mean=0.1, reach=0.05, verdict="higher", reason=None, **columns):
+    numbers = {"n_reviews": 32, "mean": mean, "ci_low": mean - reach, "ci_high": mean + reach, "median": mean}
+    numbers |= {"p_wilcoxon": 0.01, "p_max_t": 0.012345, "yardstick": 0.5}
+    return numbers | {"verdict": verdict, "reason": reason} | columns
+
+
+def table(name, *rows):
+    """A table of estimates with a row for each mapping of what is not as in `FIXED` and `estimate`."""
+    empty = dict.fromkeys(KEYS[name])
+    return pl.DataFrame([empty | {key: FIXED.get(key) for key in empty} | estimate(**row) for row in rows])
+
+
+def judged(claims, models=("m",), **tables):
+    """The table `claims` of entries, each with a name and a statement, of studies without further tables."""
+    rows = []
+    for number, entry in enumerate(claims):
+        named = {"claim": f"claim{number}", "statement": "So it is.", "source": "someone"}
+        rows += Claim.model_validate(named | entry).rows()
+    return claims_table(rows, models, dict.fromkeys(KEYS) | {"components": None} | tables)
+
+
+@pytest.mark.parametrize(
+    ("row", "criterion", "verdict"),
+    [
+        ({"verdict": "higher"}, {"above": 0}, "yes"),
+        ({"verdict": "more alike"}, {"above": 0}, "yes"),
+        ({"verdict": "less alike"}, {"below": 0}, "no"),
+        ({"verdict": "more alike", "mean": -0.1}, {"below": 0}, "yes"),
+        ({"verdict": "lower", "mean": -0.1}, {"above": 0}, "no"),
+        ({"verdict": "negligible"}, {"above": 0}, "negligible"),
+        ({"verdict": "negligible"}, {"below": 0}, "negligible"),
+        ({"verdict": "undecided"}, {"above": 0}, "undecided"),
+        ({"verdict": "not tested"}, {"above": 0}, "not tested"),
+        # p decides, whatever the interval says
+        ({"verdict": "undecided", "reach": 0.01}, {"above": 0}, "undecided"),
+        # a size of its own: the interval decides, whatever the row says of 0
+        ({}, {"above": 0.04}, "yes"),
+        ({}, {"above": 0.07}, "undecided"),
+        ({}, {"above": 0.2}, "no"),
+        ({"verdict": "negligible"}, {"above": 0.2}, "no"),
+        ({}, {"below": 0.2}, "yes"),
+        ({}, {"below": 0.1}, "undecided"),
+        ({}, {"below": 0.01}, "no"),
+        ({"mean": 0.5, "reach": 0.25}, {"between": [0.25, 0.75]}, "yes"),
+        ({}, {"between": [0.1, 0.9]}, "undecided"),
+        ({}, {"between": [0.2, 0.9]}, "no"),
+        ({"verdict": "not tested"}, {"between": [0.05, 0.15]}, "not tested"),
+        ({"reason": "one review decides", "verdict": "undecided"}, {"above": 0.04}, "undecided"),
+        # a place, a correlation: no verdict on 0
+        ({"verdict": None}, {"above": 0}, "yes"),
+        ({"verdict": None, "reach": 0.2}, {"above": 0}, "undecided"),
+        # of one value, or none
+        ({"ci_low": nan, "ci_high": nan}, {"above": 0}, "not tested"),
+        ({"mean": nan}, {"between": [0, 1]}, "not tested"),
+    ],
 )
-from measured import wide_of
-
-FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
-CHANGE = {"metric": RANK}
-RISE = np.linspace(0, 10, N_BLOCKS + 1)  # depth raises the metric by 10: the margin is .2
+def test_a_verdict_is_that_of_an_estimate_and_a_criterion(row, criterion, verdict):
+    assert judge(estimate(**row), criterion) == verdict
 
 
-def at_the_output(values):
-    """(reviews, layers) that are 0 but at the output: the net change of a review is its value there."""
-    return np.column_stack([np.zeros((len(values), N_BLOCKS)), values])
+@given(mean=st.floats(-1, 1), reach=st.floats(0, 1), bound=st.floats(-1, 1).filter(bool))
+def test_what_is_above_a_bound_is_not_below_it(mean, reach, bound):
+    row = estimate(mean, reach)
+    above, below = judge(row, {"above": bound}), judge(row, {"below": bound})
+    assert above == judge(row, {"between": [bound, inf]})
+    mirrored = estimate(-mean, reach) | {"ci_low": -row["ci_high"], "ci_high": -row["ci_low"]}
+    assert above == judge(mirrored, {"below": -bound})
+    if bound not in (row["ci_low"], row["ci_high"]):
+        assert {above, below} in ({"yes", "no"}, {"undecided"})
 
 
-class TestVerdicts:
-    @pytest.mark.parametrize(
-        ("mean", "criterion", "verdict"),
+def test_rows_are_those_of_the_tables_with_four_digits():
+    views = {"raw_without_first": -0.0293931, "raw": -0.0263947}
+    contrasts = table(
+        "contrasts",
+        *({"view": view, "layers": "all", "mean": 2 * mean} for view, mean in views.items()),
+        *(
+            {"view": view, "layer": layer, "depth": layer / 4, "mean": mean * layer / 4, "verdict": "more alike"}
+            for view, mean in views.items()
+            for layer in (3, 4)
+        ),
+        # what is not of all reviews, or after the final norm
+        {"view": "raw", "layer": 4, "depth": 1.0, "mean": 9.0, "group": "news"},
+        {"view": "raw", "layer": 4, "depth": 1.0, "mean": 9.0, "point": "final_norm"},
+        {"view": "predictions", "point": "predictions", "metric": "loss_per_word", "mean": 0.6612345},
+    )
+    depth = table(
+        "depth", {"variant": "original", "view": "raw", "statistic": "steepest", "mean": 0.3, "verdict": None}
+    )
+    loss = {"metric": "loss_per_word", "variant": "front", "minus": "original"}
+    found = judged(
         [
-            (1, {"above": 0}, SUPPORTED),
-            (-1, {"above": 0}, CONTRADICTED),
-            (0, {"above": 0}, UNDECIDED),
-            (1, {"above": 2}, CONTRADICTED),
-            (-1, {"below": 0}, SUPPORTED),
-            (1, {"below": 0}, CONTRADICTED),
-            (0, {"below": 0}, UNDECIDED),
-            (0.65, {"between": [0.6, 0.7]}, SUPPORTED),
-            (0.8, {"between": [0.6, 0.7]}, CONTRADICTED),
-            (0.5, {"between": [0.6, 0.7]}, CONTRADICTED),
-            (0.6, {"between": [0.6, 0.7]}, UNDECIDED),
-            (0.7, {"between": [0.6, 0.7]}, UNDECIDED),
+            {"contrast": {"metric": RANK, "variant": "front", "minus": "original"}, "below": 0},
+            {"contrast": loss, "above": 0},
+            {"depth": {"metric": RANK, "statistic": "steepest", "view": "raw"}, "between": [0.25, 0.75]},
         ],
+        contrasts=contrasts,
+        depth=depth,
     )
-    def test_of_a_mean(self, mean, criterion, verdict):
-        values = noise(0)[:, 0]
-        evidence = evidence_of(metric_rows(at_the_output(values + mean - values.mean())))
-        assert judged_row(evidence, net_change=CHANGE, **criterion)["verdict"] == verdict
+    assert found.columns == list(CLAIMS_SCHEMA)
+    assert len(found.columns) == 16
+    named = ("claim", "statistic", "metric", "view", "compared", "layers", "verdict")
+    assert found.select(named).rows() == [
+        ("claim0", "contrast", RANK, "raw_without_first", "front − original", "all", "yes"),
+        ("claim0", "contrast", RANK, "raw", "front − original", "all", "yes"),
+        ("claim0", "contrast", RANK, "raw_without_first", "front − original", "output", "yes"),
+        ("claim0", "contrast", RANK, "raw", "front − original", "output", "yes"),
+        ("claim1", "contrast", "loss_per_word", "predictions", "front − original", "output", "yes"),
+        ("claim2", "steepest", RANK, "raw", "original", None, "yes"),
+    ]
+    assert found.select("estimate", "ci_low", "ci_high", "yardstick", "n_reviews", "p").rows() == [
+        (-0.05879, -0.1088, -0.008786, 0.5, 32, 0.01235),
+        (-0.05279, -0.1028, -0.002789, 0.5, 32, 0.01235),
+        (-0.02939, -0.07939, 0.02061, 0.5, 32, 0.01235),
+        (-0.02639, -0.07639, 0.02361, 0.5, 32, 0.01235),
+        (0.6612, 0.6112, 0.7112, 0.5, 32, 0.01235),
+        (0.3, 0.25, 0.35, 0.5, 32, None),
+    ]
 
-    @pytest.mark.parametrize(
-        ("criterion", "verdict"),
+
+def test_changed_attention_is_found_by_pattern_strength_and_control():
+    cosine = STEERED | {"metric": COSINE, "layers": "all"}
+    harm = {"metric": "kl", "view": "predictions", "layers": "output"}
+    interventions = table(
+        "interventions",
+        cosine | {"view": "without_first", "minus": "untouched", "mean": 0.3},
+        cosine | {"view": "all_tokens", "minus": "untouched", "mean": -0.3, "verdict": "lower"},
+        cosine | {"view": "after_quarter", "minus": "scattered", "mean": 8.0},
+        cosine | {"view": "after_quarter", "minus": "scattered at equal KL", "verdict": "negligible"},
+        cosine | {"view": "without_first", "minus": "untouched", "strength": 0.3, "mean": 8.0},
+    )
+    texts = {"variant": "front", "kind": "untouched", "minus": "front-inward", "metric": "probe_log_loss"}
+    consequences = table(
+        "consequences", STEERED | harm | {"minus": "removed", "mean": 0.2}, texts | {"view": "pooled", "layers": "all"}
+    )
+    alike = {"metric": COSINE, "pattern": "first", "strength": 0.1, "layers": "all"}
+    steered = {"metric": "kl", "kind": "steering", "pattern": "first", "strength": 0.1, "minus": "removed"}
+    probed = {"metric": "probe_log_loss", "variant": "front", "minus": "front-inward", "layers": "all"}
+    found = judged(
         [
-            # the step spans .5 to .625
-            ({"above": 0.4}, SUPPORTED),
-            ({"above": 0.5}, UNDECIDED),  # the bound does not belong to what is claimed
-            ({"above": 0.5625}, UNDECIDED),
-            ({"above": 0.625}, CONTRADICTED),
-            ({"below": 0.63}, SUPPORTED),
-            ({"below": 0.5625}, UNDECIDED),
-            ({"below": 0.5}, CONTRADICTED),
-            ({"between": [0.5, 0.625]}, SUPPORTED),  # here it does
-            ({"between": [0.25, 0.5625]}, UNDECIDED),
-            ({"between": [0.75, 1]}, CONTRADICTED),
+            {"effect": alike, "above": 0},
+            {"effect": alike | {"view": "after_quarter", "minus": "scattered", "at": "kl"}, "above": 0},
+            {"harm": steered, "above": 0},
+            {"harm": probed, "above": 0},
         ],
+        interventions=interventions,
+        consequences=consequences,
     )
-    def test_of_what_is_no_mean(self, criterion, verdict):
-        profile = np.array([5, 5, 5, 5, 4, 1, 1, 1, 1.0])
-        row = judged_row(evidence_of(metric_rows(profile + noise(0, 0.01))), steepest={"metric": RANK}, **criterion)
-        assert row["verdict"] == verdict
-        assert np.isnan([row[name] for name in ("p_value", "p_max_t")]).all()
-
-    @pytest.mark.parametrize(
-        ("largest", "verdict"), [(["residual", "attention"], SUPPORTED), (["feed_forward"], CONTRADICTED)]
-    )
-    def test_the_lead_of_a_component_decides_by_its_interval(self, largest, verdict):
-        evidence = evidence_of(components=component_rows(component_changes()))
-        component = {"metric": "cosine_anisotropy", "largest": largest}
-        assert judged_row(evidence, component=component)["verdict"] == verdict
-
-    def test_one_review_decides_nothing(self):
-        row = judged_row(evidence_of(metric_rows(at_the_output(np.array([9.0])))), net_change=CHANGE, above=0)
-        assert (row["verdict"], row["n_reviews"], row["reason"]) == (UNDECIDED, 1, None)
-        assert np.isnan([row["ci_low"], row["p_value"], row["p_max_t"]]).all()
-
-    def test_p_decides_where_it_says_less_than_the_interval(self):
-        """At the output alone it would be a finding; it is the one layer of nine that happens to differ."""
-        original = RISE + noise(0)
-        differences = spread_evenly(0, 1)[:, None] * np.random.default_rng(1).choice([-1, 1], (N_REVIEWS, N_BLOCKS + 1))
-        differences -= differences.mean(axis=0)
-        differences[:, -1] += 2.3 * differences[:, -1].std(ddof=1) / np.sqrt(N_REVIEWS)
-        evidence = evidence_of(metric_rows(original), metric_rows(original + differences, variant="front"))
-        row = judged_row(evidence, contrast=FRONT_LESS_ORIGINAL | {"layers": "output"}, above=0)
-        assert row["ci_low"] > 0
-        assert row["p_value"] < 0.05 < row["p_max_t"]
-        assert (row["verdict"], row["p_decides"]) == (UNDECIDED, True)
+    assert found.select("statistic", "view", "compared", "layers", "verdict", "estimate").rows() == [
+        ("effect", "without_first", "first 0.1 − untouched", "all", "yes", 0.3),
+        ("effect", "all_tokens", "first 0.1 − untouched", "all", "no", -0.3),
+        ("effect", "after_quarter", "first 0.1 − scattered at equal KL", "all", "negligible", 0.1),
+        ("harm", "predictions", "first 0.1 − removed", "output", "yes", 0.2),
+        ("harm", "pooled", "front − front-inward", "all", "yes", 0.1),
+    ]
 
 
-def changed(differences, original=None, **more):
-    """Evidence in which each review's metric differs by one of `differences` at all layers."""
-    original = RISE + noise(0) if original is None else original
-    front = metric_rows(original + differences[:, None], variant="front")
-    return evidence_of(metric_rows(original), front, **more)
+def test_claims_stand_in_their_order_with_the_models_of_each_together():
+    contrasts = table("contrasts", *({"model": model, "view": "raw", "layers": "all"} for model in ("m", "n")))
+    contrast = {"metric": RANK, "variant": "front", "minus": "original", "view": "raw", "layers": ["all", "output"]}
+    found = judged([{"contrast": contrast, "above": 0}] * 2, ["n", "m"], contrasts=contrasts)
+    order = [("n", "all"), ("n", "output"), ("m", "all"), ("m", "output")]
+    assert found.select("claim", "model", "layers").rows() == [
+        (claim, *place) for claim in ("claim0", "claim1") for place in order
+    ]
 
 
-def spread_evenly(mean, spread):
-    return mean + spread * stats.norm.ppf((np.arange(N_REVIEWS) + 0.5) / N_REVIEWS)
+CONTRAST = {"metric": RANK, "variant": "front", "minus": "original", "view": "raw", "layers": "all"}
 
 
-def contrasted(evidence, above=0):
-    return judged_row(evidence, contrast=FRONT_LESS_ORIGINAL, above=above)
-
-
-class TestSizes:
-    @pytest.mark.parametrize(
-        ("mean", "spread", "verdict"),
-        [
-            (0.1, 0.02, NEGLIGIBLE),  # significant, and within the margin
-            (-0.1, 0.02, NEGLIGIBLE),
-            (0.0, 0.02, NEGLIGIBLE),
-            (0.3, 0.02, SUPPORTED),
-            (0.2, 0.1, SUPPORTED),  # across the margin: a direction, without a bound on the size
-            (-0.3, 0.02, CONTRADICTED),
-            (0.1, 2.0, UNDECIDED),
-        ],
-    )
-    def test_a_difference_within_the_margin_is_negligible(self, mean, spread, verdict):
-        row = contrasted(changed(spread_evenly(mean, spread)))
-        assert row["verdict"] == verdict
-        assert row["yardstick"] == pytest.approx(10, abs=0.2)
-        assert row["relative_effect"] == pytest.approx(row["estimate"] / row["yardstick"])
-        assert (row["p_max_t"] < 0.05) == (mean != 0 and verdict != UNDECIDED)
-
-    def test_a_claim_that_names_a_size_is_judged_by_it(self):
-        evidence = changed(spread_evenly(0.1, 0.02))
-        assert contrasted(evidence, above=0.01)["verdict"] == SUPPORTED
-        assert contrasted(evidence, above=0.15)["verdict"] == CONTRADICTED
-
-    @pytest.mark.parametrize(("mean", "verdict"), [(0.005, NEGLIGIBLE), (0.03, SUPPORTED)])
-    def test_where_depth_does_less_than_reviews_differ_the_margin_is_a_share_of_that(self, mean, verdict):
-        """A range of .01 would make .001 notable among reviews that lie 1 apart; the margin is .02 of 1."""
-        own = np.linspace(-1.7, 1.7, N_REVIEWS)[:, None]
-        row = contrasted(changed(spread_evenly(mean, 0.002), own / own.std(ddof=1) + 0.001 * RISE))
-        assert row["yardstick"] == pytest.approx(1)
-        assert row["relative_effect"] == pytest.approx(mean)
-        assert row["verdict"] == verdict
-
-    @pytest.mark.parametrize("criterion", [0, 0.2])
-    def test_where_one_review_decides_a_claim_is_undecided(self, criterion):
-        differences = spread_evenly(0.4, 0.01)
-        differences[0] += 1
-        row = contrasted(changed(differences), above=criterion)
-        assert (row["verdict"], row["reason"]) == (UNDECIDED, "one review decides")
-
-    def test_without_a_margin_nothing_is_negligible(self):
-        assert contrasted(changed(spread_evenly(0.1, 0.02), margin=0.0))["verdict"] == SUPPORTED
-
-    def test_a_slope_is_a_share_of_the_yardstick_and_a_place_is_none(self):
-        evidence = changed(spread_evenly(0, 1))
-        assert judged_row(evidence, slope={"metric": RANK}, above=0)["relative_effect"] == pytest.approx(1, abs=0.02)
-        place = judged_row(evidence, steepest={"metric": RANK}, above=0)
-        assert np.isnan([place["yardstick"], place["relative_effect"]]).all()
-
-
-class TestCorrelations:
-    def row(self, mev, bare, norm):
-        evidence = evidence_of(
-            metric_rows(norm, NORM, "all_tokens"),
-            metric_rows(mev, "max_explainable_variance"),
-            metric_rows(bare, "max_explainable_variance", "raw_without_first"),
-        )
-        correlation = {"metric": "max_explainable_variance", "with_metric": NORM}
-        return judged_row(evidence, correlation=correlation, above=0.5)
-
-    def test_a_trend_over_depth_is_no_correlation(self):
-        row = self.row(RISE + noise(0), RISE + noise(1), RISE + noise(2))
-        assert row["verdict"] == CONTRADICTED
-        assert abs(row["estimate"]) < 0.2
-
-    def test_what_holds_without_the_first_token_too_is_not_about_it(self):
-        length = noise(0, 1)
-        row = self.row(length + noise(1), length + noise(2), length + noise(3))
-        assert row["ci_low"] > 0.5
-        assert row["verdict"] in (CONTRADICTED, UNDECIDED)
-        assert row["without_first"] == pytest.approx(row["estimate"], abs=0.02)
-
-    def test_what_the_first_token_brings(self):
-        length = noise(0, 1)
-        row = self.row(length + noise(1), noise(2, 1), length + noise(3))
-        assert row["verdict"] == SUPPORTED
-        assert 0 < row["beyond_low"] < row["estimate"] - row["without_first"] < row["beyond_high"]
-
-
-class TestTable:
-    accepted = pl.Series("accepted", np.arange(N_REVIEWS) < 20)
-    evidence = evidence_of(
-        metric_rows(RISE + noise(0), model="a"),
-        metric_rows(noise(1) - RISE, model="b"),
-        similarity=similarity_rows(np.full(N_REVIEWS, 0.95)).with_columns(accepted),
-    )
-    claims = (
-        claim_of("rises", net_change=CHANGE, above=0),
-        claim_of("steep", slope=CHANGE, above=5),
-        claim_of("moved", contrast=FRONT_LESS_ORIGINAL, below=0),
-    )
-
-    def test_schema_order_and_what_is_copied(self):
-        table = judged(self.claims, self.evidence, ["b", "a"])
-        assert dict(table.schema) == CLAIMS_SCHEMA
-        keys = [(name, model) for name in ("rises", "steep", "moved") for model in "ba"]
-        assert table.select("claim", "model").rows() == keys
-        assert table["criterion"].unique(maintain_order=True).to_list() == ["> 0", "> 5", "< 0"]
-        assert table["statistic"].unique(maintain_order=True).to_list() == ["net_change", "slope", "contrast"]
-        assert table["verdict"].to_list() == [CONTRADICTED, SUPPORTED] * 2 + [NOT_TESTED] * 2
-
-    def test_order_of_rows_models_and_claims_does_not_matter(self):
-        tables = {name: getattr(self.evidence, name) for name in ("metrics", "similarity")}
-        mixed = {name: table.sample(fraction=1, shuffle=True, seed=0) for name, table in tables.items()}
-        shuffled = replace(self.evidence, **mixed)
-        table = judged(self.claims, self.evidence, ["a", "b"])
-        again = pl.concat([judged([claim], shuffled, ["b", "a"]) for claim in self.claims])
-        assert again.sort("claim", "model").equals(table.sort("claim", "model"))
-
-    def test_only_what_is_about_a_difference_has_a_p_whichever_claims_stand_with_it(self):
-        rows = [metric_rows(noise(n) + 0.05 * n, variant=name) for n, name in enumerate(("original", "front"))]
-        evidence, claims = evidence_of(*rows), [self.claims[0], self.claims[2]]
-        together = judged(claims, evidence)
-        assert together.equals(pl.concat([judged([claim], evidence) for claim in claims]))
-        assert together["p_max_t"].is_nan().to_list() == [True, False]
-
-    @pytest.mark.parametrize("apart", [True, False])
-    def test_the_script_writes_it(self, tmp_path, apart):
-        components = component_rows({"attention": noise(3) + 1, "norm_1": noise(4)}, model="a") if apart else None
-        evidence = replace(self.evidence, components=components)
-        paths = {}
-        for name in ("metrics", "similarity", "components", "contrasts", "depth"):
-            paths[name] = []
-            if getattr(evidence, name) is not None:
-                paths[name] = str(tmp_path / f"{name}.parquet")
-                table = getattr(evidence, name)
-                write_table(wide_of(table) if name == "metrics" else table, paths[name])
-        claims = [*self.claims, claim_of("lead", component={"metric": "cosine_anisotropy", "largest": ["attention"]})]
-        run_tabulate(
-            tmp_path,
-            "claims.judgement",
-            paths,
-            [tmp_path / "claims.csv"],
-            claims=claims,
-            models=["a", "b"],
-            variants=evidence.variants,
-            n_reviews=N_REVIEWS,
-            min_reviews=MIN_REVIEWS,
-            resampling={"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN},
-        )
-        expected = judged(claims, evidence, ["a", "b"])
-        assert expected.filter(claim="lead")["verdict"][0] == (SUPPORTED if apart else NOT_TESTED)
-        assert pl.read_csv(tmp_path / "claims.csv", schema_overrides=CLAIMS_SCHEMA).equals(expected)
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"contrast": CONTRAST | {"metric": COSINE, "view": "all_tokens"}}, f"no metric {COSINE} here; it has {RANK}"),
+        ({"contrast": CONTRAST | {"variant": "end"}}, "no variant end here; it has front"),
+        ({"contrast": CONTRAST | {"minus": "disorder"}}, "no comparison with disorder here; it has original"),
+        ({"contrast": CONTRAST | {"minus": "key control"}}, "no comparison with key control here; it has original"),
+        ({"contrast": CONTRAST | {"view": "unit"}}, "no view unit here; it has raw"),
+        ({"contrast": CONTRAST | {"layers": "output"}}, "no mean over the layers output here; it has all"),
+        ({"depth": {"metric": RANK, "statistic": "slope", "view": "pooled_centred"}}, "one pool"),
+        ({"depth": {"metric": COSINE, "statistic": "slope", "view": "all_tokens"}}, "one value alone has no interval"),
+        ({"effect": {"metric": COSINE, "pattern": "first", "strength": 0.1}}, "the study changes no attention"),
+        ({"harm": {"metric": "probe_log_loss", "variant": "front", "minus": "end"}}, "measures no consequences"),
+        ({"component": {"metric": COSINE, "change": "attention"}}, "the study takes no blocks apart"),
+    ],
+)
+def test_what_the_study_lacks_is_not_tested_and_says_what_there_is(entry, reason):
+    contrasts = table("contrasts", {"view": "raw", "layers": "all"})
+    pools = {"variant": "original", "statistic": "slope", "n_reviews": 1, "ci_low": nan, "ci_high": nan}
+    pooled = pools | {"view": "pooled_centred", "verdict": "not tested", "reason": "one pool"}
+    depth = table("depth", pooled, pools | {"metric": COSINE, "view": "all_tokens"})
+    for row in judged([entry | {"above": 0}], contrasts=contrasts, depth=depth).iter_rows(named=True):
+        assert row["verdict"] == "not tested"
+        assert reason in row["reason"]

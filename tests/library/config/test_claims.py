@@ -1,92 +1,85 @@
-"""Claims as data: what is read of them, and every mistake that ends a run before it begins."""
-
-from pathlib import Path
+"""Claims as data: the rows that each asks for, every mistake that ends a run before it begins, and their files."""
 
 import pytest
 import yaml
 
 from configured import study_of
 from conftest import ROOT
-from homogenization.config.claims import load_claims
+from homogenization.claims.keys import CONTROLS
+from homogenization.config.claims import load_all_claims, load_claims
+from homogenization.config.study import load_study
+from homogenization.interventions.patterns import PATTERNS
 from homogenization.run.errors import HomogenizationError
 
-CHANGE = {"net_change": {"metric": "cosine_anisotropy"}, "above": 0.5}
+TOLD = {"statement": "So it is.", "source": "someone"}
+DEPTH = {"depth": {"metric": "cosine_anisotropy", "statistic": "net_change"}, "above": 0.5}
 CONTRAST = {"contrast": {"metric": "effective_rank", "variant": "front", "minus": "original"}, "below": 0}
+EFFECT = {"metric": "cosine_anisotropy", "pattern": "first", "strength": 0.2}
+FILES = sorted(path.name for path in (ROOT / "config").glob("claims*.yaml"))
 
 
 @pytest.fixture
 def write(tmp_path):
     """Write claims (each with a name, statement and source unless it has one) to a file; its path."""
 
-    def write_claims(*claims: dict) -> str:
-        described = [
-            {"claim": f"claim{number}", "statement": "So it is.", "source": "someone", **claim}
-            for number, claim in enumerate(claims)
-        ]
-        (tmp_path / "claims.yaml").write_text(yaml.safe_dump(described))
-        return str(tmp_path / "claims.yaml")
+    def write_claims(*claims: dict, name: str = "claims.yaml") -> str:
+        described = [{"claim": f"claim{number}"} | TOLD | claim for number, claim in enumerate(claims)]
+        (tmp_path / name).write_text(yaml.safe_dump(described))
+        return str(tmp_path / name)
 
     return write_claims
 
 
-def test_what_is_left_out_has_its_defaults(write):
-    change, contrast = load_claims(write(CHANGE, CONTRAST))
-    assert change == {
-        "claim": "claim0",
-        "statement": "So it is.",
-        "source": "someone",
-        "convention": "raw",
-        "statistic": "net_change",
-        "metric": "cosine_anisotropy",
-        "view": "all_tokens",
-        "variant": "original",
-        "since": "input",
-        "above": 0.5,
-    }
-    assert [contrast[name] for name in ("view", "point", "layers", "below")] == ["raw", "residual_stream", "all", 0.0]
-
-
-def test_several_layers_and_conventions_have_a_verdict_each(write):
-    contrast = CONTRAST["contrast"] | {"layers": ["middle", "output"]}
-    claims = load_claims(write({"contrast": contrast, "above": 0.5, "conventions": ["raw", "thesis"]}, CONTRAST))
-    assert [(claim["claim"], claim["convention"], claim["layers"]) for claim in claims] == [
-        ("claim0", "raw", "middle"),
-        ("claim0-output", "raw", "output"),
-        ("claim0-thesis", "thesis", "middle"),
-        ("claim0-output-thesis", "thesis", "output"),
-        ("claim1", "raw", "all"),
+def test_a_claim_asks_for_a_row_of_each_of_its_layers_and_views(write):
+    depth, *contrasts = load_all_claims([write(DEPTH, CONTRAST)])[1:]
+    where = {"metric": "cosine_anisotropy", "variant": "original", "statistic": "net_change", "view": "all_tokens"}
+    told = {"claim": "claim0", "statement": "So it is.", "statistic": "net_change", "table": "depth"}
+    assert depth == told | {"where": where, "criterion": {"above": 0.5}}
+    assert [(row["where"]["layers"], row["where"]["view"]) for row in contrasts] == [
+        (layers, view) for layers in ("all", "output") for view in ("raw_without_first", "raw")
     ]
 
 
-def test_a_component_is_held_against_the_others(write):
-    (claim,) = load_claims(write({"component": {"metric": "singular_anisotropy", "largest": ["norm"]}}))
-    assert claim["above"] == 0.0
-    assert claim["largest"] == ["norm"]
+@pytest.mark.parametrize(
+    ("kind", "keys", "views"),
+    [
+        ("contrast", {"metric": "effective_rank"}, ["raw_without_first", "raw"]),
+        ("contrast", {"metric": "cosine_anisotropy"}, ["without_first", "all_tokens"]),
+        ("contrast", {"metric": "first_token_attention_excess"}, ["all_tokens"]),
+        ("contrast", {"metric": "early_excess_among_others"}, ["without_first"]),
+        ("contrast", {"metric": "effective_rank", "view": "unit"}, ["unit"]),
+        ("contrast", {"metric": "loss_per_word"}, ["predictions"]),
+        ("effect", EFFECT, ["without_first", "all_tokens"]),
+        ("effect", EFFECT | {"metric": "cosine_to_first_token"}, ["all_tokens"]),
+        ("harm", {"metric": "kl"}, ["predictions"]),
+        ("harm", {"metric": "probe_log_loss"}, ["pooled"]),
+    ],
+)
+def test_a_claim_without_a_view_is_judged_without_the_first_token_and_with_it(write, kind, keys, views):
+    compared = {} if kind == "effect" else {"variant": "front", "minus": "original"}
+    rows = load_all_claims([write({kind: compared | keys, "above": 0})])
+    assert list(dict.fromkeys(row["where"]["view"] for row in rows)) == views
+    of_predictions = views == ["predictions"]
+    assert {row["where"]["layers"] for row in rows} == ({"output"} if of_predictions else {"all", "output"})
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            {"net_change": {"metric": "cosine_anisotropie"}},
-            "metric: 'cosine_anisotropie' is not allowed (did",
-        ),
-        ({"net_change": {"metric": "cosine_anisotropy", "view": "raw"}}, "no view 'raw'; allowed: all_tokens, without"),
-        ({"net_change": {"metric": "participation_ratio", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
-        (
-            {"net_change": {"metric": "participation_ratio", "sinc": "input"}},
-            "sinc: unknown key (did you mean 'since'?)",
-        ),
-        ({"below": 1}, "the criteria ['above', 'below']; a net_change takes exactly one"),
-        ({"above": None}, "the criteria none; a net_change takes exactly one"),
+        ({"depth": DEPTH["depth"] | {"metric": "cosine_anisotropie"}}, "'cosine_anisotropie' is not allowed (did you"),
+        ({"depth": DEPTH["depth"] | {"view": "raw"}}, "no view 'raw'; allowed: all_tokens, without_first, pooled_c"),
+        ({"depth": DEPTH["depth"] | {"view": ["all_token"]}}, "no view 'all_token' (did you mean 'all_tokens'?)"),
+        ({"depth": DEPTH["depth"] | {"statistics": "slope"}}, "unknown key (did you mean 'statistic'?)"),
+        ({"depth": {"metric": "effective_rank"}}, "depth.statistic: missing"),
+        ({"below": 1}, "has above and below of above, below, between; give exactly one"),
+        ({"above": None}, "has none of above, below, between; give exactly one"),
         ({"above": None, "between": [0.7, 0.6]}, "[0.7, 0.6] is no range; write [lower, upper]"),
-        ({"slope": {"metric": "participation_ratio"}}, "names ['net_change', 'slope']; give exactly one"),
-        ({"net_change": None}, "names no statistic; give exactly one of"),
+        ({"contrast": CONTRAST["contrast"]}, "has contrast and depth of contrast, depth, effect"),
+        ({"depth": None}, "has none of contrast, depth, effect, harm, correlation, component; give exactly one"),
         ({"statement": ""}, "statement"),
-        ({"conventions": ["theses"]}, "conventions[0]: 'theses' is not allowed"),
         ({"claims": "x"}, "claims: unknown key (did you mean 'claim'?)"),
         *(
-            ({"net_change": None, "contrast": CONTRAST["contrast"] | given}, said)
+            ({"depth": None, "contrast": CONTRAST["contrast"] | given}, said)
             for given, said in (
                 ({"layers": "half"}, "contrast.layers[0]: 'half' is not allowed"),
                 ({"layers": ["all", "all"]}, "name each once"),
@@ -94,29 +87,24 @@ def test_a_component_is_held_against_the_others(write):
                 ({"minus": "a control"}, "minus"),
             )
         ),
-        (
-            {"net_change": None, "correlation": {"metric": "participation_ratio", "with_metric": "first_token_norm"}}
-            | {"conventions": ["raw", "thesis"]},
-            "a correlation has the convention raw alone",
-        ),
         *(
-            ({"net_change": None, "intervention": {"pattern": "first", "metric": "cosine_anisotropy", **given}}, said)
+            ({"depth": None, "effect": EFFECT | given}, said)
             for given, said in (
-                ({}, "the kind 'steering' has a strength; give it"),
+                ({"strength": None}, "'steering' alone has one; give it"),
+                ({"pattern": None}, "every kind but 'untouched' has one"),
+                ({"kind": "masked"}, "kind 'masked' with strength 0.2"),
                 ({"strength": 1.5}, "strength"),
-                ({"strength": 0.2, "at": "kl"}, "with that of a control, which 'minus' names"),
-                ({"strength": 0.2, "view": "raw"}, "view: 'raw' is not allowed"),
+                ({"at": "kl"}, "'at: kl' compares with a control, which 'minus' names"),
+                ({"view": "raw"}, "no view 'raw'; allowed: all_tokens, without_first, centred, after_quarter"),
             )
         ),
-        (
-            {"net_change": None, "above": 1, "component": {"metric": "cosine_anisotropy", "largest": ["mlp"]}},
-            "largest[0]",
-        ),
+        ({"depth": None, "component": {"metric": "cosine_anisotropy", "largest": ["mlp"]}}, "largest[0]: 'mlp'"),
+        ({"depth": None, "component": {"metric": "cosine_anisotropy"}}, "give exactly one of change, largest"),
     ],
 )
 def test_a_mistake_is_named_with_the_claim(write, change, said):
     with pytest.raises(HomogenizationError) as raised:
-        load_claims(write(CONTRAST, CHANGE | change))
+        load_claims(write(CONTRAST, DEPTH | change))
     assert "claims.yaml" in str(raised.value)
     assert "claim1: " in str(raised.value)
     assert said in str(raised.value)
@@ -124,19 +112,9 @@ def test_a_mistake_is_named_with_the_claim(write, change, said):
 
 def test_all_mistakes_are_told_at_once(write):
     with pytest.raises(HomogenizationError) as raised:
-        load_claims(write(CHANGE | {"below": 1}, CONTRAST | {"source": ""}, CHANGE, CHANGE | {"claim": "claim2"}))
+        load_claims(write(DEPTH | {"below": 1}, CONTRAST | {"source": ""}, DEPTH, DEPTH | {"claim": "claim2"}))
     for said in ("claim0: ", "claim1: source", "claim2: stands twice"):
         assert said in str(raised.value)
-
-
-def test_the_claims_on_causes_name_what_an_intervention_has():
-    claims = load_claims(ROOT / "config/claims-causes.yaml")
-    assert {claim["statistic"] for claim in claims} == {"intervention"}
-    assert {(claim["pattern"], claim["minus"], claim["at"]) for claim in claims} >= {
-        ("first", "untouched", "strength"),
-        ("first", "removed", "strength"),
-        ("first", "scattered", "kl"),
-    }
 
 
 @pytest.mark.parametrize(
@@ -149,17 +127,9 @@ def test_a_file_that_holds_no_claims(tmp_path, content, said):
         load_claims(tmp_path / "claims.yaml")
 
 
-def test_a_mistake_in_claims_is_one_in_the_configuration(write):
-    with pytest.raises(HomogenizationError, match=r"(?s)claims: .*claim0: slope.metric: 'rank' is not allowed"):
-        study_of(claims=write({"slope": {"metric": "rank"}, "above": 0}))
-
-
-def test_claims_of_several_files_have_names_of_their_own(write, tmp_path):
-    first = write(CHANGE)
-    second = tmp_path / "more.yaml"
-    second.write_text(Path(first).read_text().replace("claim0", "another"))
-    names = [claim["claim"] for claim in study_of(claims=[first, str(second)]).judged_claims]
-    assert names == ["claim0", "another"]
+def test_claims_of_several_files_have_names_of_their_own(write):
+    first, second = write(DEPTH), write(DEPTH | {"claim": "another"}, name="more.yaml")
+    assert {row["claim"] for row in study_of(claims=[first, second]).judged_claims} == {"claim0", "another"}
     with pytest.raises(HomogenizationError, match=r"claims: .*claim0: stands in another file too"):
         study_of(claims=[first, first])
 
@@ -184,10 +154,22 @@ VARIANTS = {
 )
 def test_a_control_is_that_of_the_variant(write, variant, role, control):
     contrast = {"metric": "participation_ratio", "variant": variant, "minus": f"{role} control"}
-    claims = write({"contrast": contrast, "below": 0})
-    assert study_of(variants=VARIANTS, claims=claims).judged_claims[0]["minus"] == control
+    study = study_of(variants=VARIANTS, claims=write({"contrast": contrast, "below": 0}))
+    assert {row["where"]["minus"] for row in study.judged_claims} == {control}
+    assert set(study.claimed_contrasts) == ({(variant, control)} if control in VARIANTS else set())
+    assert "participation_ratio" in study.estimated_metrics("contrasts")
+    assert "participation_ratio" not in study.estimated_metrics("depth")
 
 
-def test_the_name_of_a_convention_is_taken(write):
-    with pytest.raises(HomogenizationError, match="claim0-thesis: stands twice"):
-        load_claims(write(CHANGE | {"conventions": ["thesis"]}, CHANGE | {"claim": "claim0-thesis"}))
+@pytest.mark.parametrize("file", FILES)
+def test_each_claim_of_a_file_names_what_a_study_that_judges_it_has(file, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    configs = [yaml.safe_load(path.read_text()) for path in (ROOT / "config").glob("*.yaml")]
+    configs = [raw for raw in configs if isinstance(raw, dict) and "variants" in raw]
+    studies = [load_study(raw) for raw in configs if file in str(raw.get("claims"))] or map(load_study, configs)
+    known = {name for study in studies for name in study.variants} | PATTERNS.keys()
+    known |= {"disorder", "untouched", "layers middle", *CONTROLS}
+    for claim in load_all_claims([f"config/{file}"]):
+        where = claim["where"]
+        minus = where.get("minus", "original").removesuffix(" at equal KL")
+        assert {where["variant"], minus, where.get("pattern", "first")} <= known, claim["claim"]

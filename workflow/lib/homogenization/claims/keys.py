@@ -1,217 +1,213 @@
-"""The statistics that a claim can name, and their keys.
+"""The kinds of claims and their keys. A kind is a filter: its keys are columns of one table of estimates.
 
-`claims.statistics` has a module of the same name for each, which measures it. Every parse of the Snakefile imports this
-module, but none of those.
+Every parse of the Snakefile imports this module.
 """
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.claims.terms import AT_LAYERS, SINCE, views_of
-from homogenization.interventions.conditions import KINDS, STEERING, UNTOUCHED, VIEWS
-from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.metrics.registry import ALL_TOKENS
-from homogenization.names.consequences import OUTCOMES
-from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.interventions.conditions import KINDS, STEERING, UNTOUCHED
+from homogenization.interventions.conditions import METRICS as INTERVENED_METRICS
+from homogenization.interventions.conditions import VIEWS as INTERVENED_VIEWS
+from homogenization.measures.views import VIEWS
+from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, view_without_first
+from homogenization.names.consequences import CROSS_ENTROPY, KL, OUTCOMES, POOLED, PREDICTED, PREDICTIONS, PROBE
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import nearest
-from homogenization.run.sections import Name, Section
+from homogenization.run.sections import Name, Section, once
 
-MetricName = Literal[tuple(METRIC_NAMES)]
-Layers = Literal[tuple(AT_LAYERS)]
-Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.join(CONTROL_ROLES)}) control)$")]
+POOLED_VIEW = "pooled_centred"
+CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
+OUTPUT, OTHERS = "output", " − others"
+ComponentName = Literal["residual", "attention", "feed_forward", "norm"]
+
+_one_or_more = BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+Views = Annotated[list[str], _one_or_more, Field(min_length=1), AfterValidator(once)]
+Layers = Annotated[
+    list[Literal["all", "first", "middle", "last", OUTPUT]], _one_or_more, Field(min_length=1), AfterValidator(once)
+]
+Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|{'|'.join(CONTROLS)})$")]
+_OF_NO_TOKENS = dict.fromkeys((*PREDICTED, KL, CROSS_ENTROPY), (PREDICTIONS,)) | {PROBE: (POOLED,)}
 
 
-class Keys(Section):
-    """The keys of a statistic of claims."""
+class Kind(Section):
+    """The keys of one kind of claims."""
 
-    in_thesis: ClassVar[bool] = False
-    """Whether it exists in the convention of the thesis too."""
-    has_criterion: ClassVar[bool] = True
-    """Whether a claim states a bound; otherwise the statistic has to be above 0."""
+    table: ClassVar[str]
+    """The table of estimates whose rows it filters."""
 
-
-class OfMetric(Keys):
-    """A metric of every review, at one point of the blocks and in one view."""
-
-    metric: MetricName
+    metric: str
     """Name of a metric."""
-    view: str | None = Field(None, validate_default=True)
-    """View; null: the first that the metric has (`raw`, `all_tokens`)."""
+    view: Views | None = Field(None, validate_default=True)
+    """View, or several; null: without the first token and, beside it, with it, where the metric has both."""
     variant: Name = "original"
     """Variant whose values count."""
+
+    @classmethod
+    def views_of(cls, metric: str) -> tuple[str, ...]:
+        """The views of a metric in the table, first the one of the tokens as they are."""
+        return _OF_NO_TOKENS.get(metric) or describe_metric(metric).views or tuple(VIEWS)
 
     @field_validator("view")
     @classmethod
-    def view_of_metric(cls, view: str | None, info: ValidationInfo) -> str | None:
-        """Spectral metrics have every view, the others their own."""
+    def views_of_the_metric(cls, views: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        """A metric has its own views; without the first token is the headline, which comes first."""
         if "metric" not in info.data:
-            return view
+            return views
         metric = info.data["metric"]
-        allowed = views_of(metric)
-        if view is not None and view not in allowed:
-            raise ValueError(f"{metric} has no view {view!r}{nearest(view, allowed)}; allowed: {', '.join(allowed)}")
-        return view or allowed[0]
+        allowed = cls.views_of(metric)
+        for view in views or ():
+            if view not in allowed:
+                hint = nearest(view, allowed)
+                raise ValueError(f"{metric} has no view {view!r}{hint}; allowed: {', '.join(allowed)}")
+        return views or [view for view in (view_without_first(allowed[0]), allowed[0]) if view in allowed]
+
+    def filters(self) -> list[dict[str, Any]]:
+        """Columns and values of each row that is judged: one for each of `layers` and, of these, each view."""
+        keys = self.model_dump(mode="json", exclude_none=True)
+        views, layers = keys.pop("view"), keys.pop("layers", None)
+        places = [{"layers": name} for name in layers] if layers else [{}]
+        return [keys | {"view": view} | place for place in places for view in views]
 
 
-class OverLayers(Keys):
-    """Values of every review, averaged over layers."""
+class AtLayers(Kind):
+    """An estimate of a mean over layers, and of the layer after the last block."""
 
-    layers: Annotated[list[Layers], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = (
-        Field(["all"], min_length=1)
-    )
-    """`first`, `middle` and `last`: depth in [0, .25), [.25, .75), [.75, 1]; `input` and `output`: the layer before the
-    first block, and the one after the last; their mean counts. Of several names, each has its verdict."""
+    layers: Layers = Field(["all", OUTPUT], validate_default=True)
+    """`all`, `first`, `middle`, `last`: means over layers of depth in [0, 1], [0, .25), [.25, .75), [.75, 1]; `output`:
+    the layer after the last block. Of several names, each has its verdict."""
 
     @field_validator("layers")
     @classmethod
-    def each_once(cls, layers: list[str]) -> list[str]:
-        """No name of layers stands twice."""
-        if len(set(layers)) < len(layers):
-            raise ValueError(f"{layers} names layers twice; name each once")
-        return layers
-
-
-class AtLayers(OfMetric, OverLayers):
-    """A metric of every review, averaged over layers, at one point of the blocks."""
-
-    point: Literal[RESIDUAL_STREAM, FINAL_NORM] = RESIDUAL_STREAM
-    """Where states are read."""
-
-
-class OfCondition(OverLayers):
-    """What is measured of runs with changed attention, averaged over layers."""
-
-    view: Literal[VIEWS] = ALL_TOKENS
-    """View of the tokens, as interventions have them."""
-    variant: Name = "original"
-    """Variant whose values count."""
-    strength: float | None = Field(None, gt=0, le=1)
-    """Share of the attention that is moved."""
-    blocks: str = "all"
-    """Range of blocks, as the table names it."""
-
-    @model_validator(mode="after")
-    def what_has_a_dose_names_it(self) -> Self:
-        """Steering has a strength."""
-        if self.kind == STEERING and self.strength is None:
-            raise ValueError(f"the kind {self.kind!r} has a strength; give it")
-        return self
-
-
-class Component(Keys):
-    """Which components of a block move an anisotropy most, averaged over layers."""
-
-    metric: Literal["cosine_anisotropy", "singular_anisotropy"]
-    """Which anisotropy."""
-    view: Literal["all_tokens", "without_first", "centred"] = "all_tokens"
-    """View of the tokens."""
-    variant: Name = "original"
-    """Variant whose values count."""
-    by: Literal["rise", "influence"] = "rise"
-    """`rise`: the change that a component makes; `influence`: its size, whatever its sign."""
-    largest: list[Literal["residual", "attention", "feed_forward", "norm"]] = Field(min_length=1, max_length=3)
-    """Those that contribute more than all others."""
-
-    in_thesis: ClassVar[bool] = True
-    has_criterion: ClassVar[bool] = False
-
-
-class Consequence(OfCondition):
-    """What a text or an intervention costs, averaged over layers, minus that of what it is compared with."""
-
-    outcome: Literal[tuple(OUTCOMES)]
-    """`kl`, `cross_entropy`, `probe_log_loss`, or how alike tokens are: `cosine_anisotropy`,
-    `normalized_effective_rank`."""
-    kind: Literal[KINDS] = UNTOUCHED
-    """What is done to attention."""
-    pattern: str | None = None
-    """As of an `intervention`; null for `untouched`."""
-    minus: str = Field(min_length=1)
-    """What is subtracted. Of an intervention: `untouched`, or the pattern of a control of its kind; of the untouched
-    model: another text, the `edge`, `key`, `side` or `rewriting control` of `variant`, or `layers middle` (any
-    name of layers), the same text there."""
-    at: Literal["strength", "kl"] = "strength"
-    """What a condition and its control have in common: the strength, or the KL."""
-
-    @model_validator(mode="after")
-    def keys_fit_each_other(self) -> Self:
-        """An intervention has a pattern, and equal doses have a control."""
-        changed = self.kind != UNTOUCHED
-        if changed != (self.pattern is not None):
-            raise ValueError(f"kind {self.kind!r} with pattern {self.pattern!r}: every kind but 'untouched' has one")
-        if self.at != "strength" and (not self.strength or self.minus == UNTOUCHED):
-            raise ValueError(f"'at: {self.at}' compares a strength with that of a control, which 'minus' names")
-        return self
+    def predictions_stand_at_the_output(cls, layers: list[str], info: ValidationInfo) -> list[str]:
+        """Predictions have no layers."""
+        return [OUTPUT] if _OF_NO_TOKENS.get(info.data.get("metric")) == (PREDICTIONS,) else layers
 
 
 class Contrast(AtLayers):
-    """The paired difference between two variants whose texts differ, averaged over layers."""
+    """The difference between two variants over the reviews whose texts differ."""
 
+    table = "contrasts"
+    metric: Literal[(*METRIC_NAMES, *PREDICTED)]
     minus: Subtracted
-    """Variant that is subtracted, or the `edge`, `key`, `side` or `rewriting control` of `variant`."""
-
-    in_thesis: ClassVar[bool] = True
-
-
-class Correlation(OfMetric):
-    """Pearson correlation with another metric over reviews, within each layer, averaged over layers."""
-
-    with_metric: MetricName
-    """The other metric, in its first view."""
+    """Variant that is subtracted, or the `edge`, `key`, `side` or `rewriting control` of `variant`; `disorder`: the \
+difference to the original that disorder of the same loss makes."""
 
 
-class Intervention(OfCondition):
-    """The change of a metric by an intervention on attention, averaged over layers, minus that by a control."""
+class Depth(Kind):
+    """The change of a metric over depth."""
 
-    metric: MetricName
-    """Name of a metric."""
+    table = "depth"
+    metric: Literal[tuple(METRIC_NAMES)]
+    statistic: Literal["slope", "net_change", "net_change_after_first", "steepest"]
+    """`slope` of the line over all layers; value at the output minus that at the input, or minus that after the first \
+block; `steepest`: the depth at which it changes fastest towards homogenization."""
+
+    @classmethod
+    def views_of(cls, metric: str) -> tuple[str, ...]:
+        """Those of texts, and that of the tokens of many texts in one centred matrix."""
+        return *super().views_of(metric), POOLED_VIEW
+
+
+class Correlation(Kind):
+    """The correlation with the first token over reviews, within layers."""
+
+    table = "depth"
+    metric: Literal["max_explainable_variance"]
+    with_metric: Literal[
+        "first_token_norm", "first_token_norm_ratio", "first_token_energy_share", "first_token_attention_share"
+    ]
+    """Metric of the first token."""
+
+    def filters(self) -> list[dict[str, Any]]:
+        """The table has the other metric as its statistic."""
+        return [row | {"statistic": row.pop("with_metric")} for row in super().filters()]
+
+
+class Effect(AtLayers):
+    """The change of a metric by changed attention, minus that by a control."""
+
+    table = "interventions"
+    metric: Literal[tuple(INTERVENED_METRICS)]
     kind: Literal[KINDS[1:]] = STEERING
     """What is done to attention."""
-    pattern: str = Field(min_length=1)
-    """Where attention goes, or which keys are masked."""
+    pattern: str | None = Field(None, min_length=1)
+    """Where attention goes, which keys are masked, or what positions become."""
+    strength: float | None = Field(None, gt=0, le=1)
+    """Share of the attention that is moved."""
+    blocks: str | None = None
+    """Blocks whose attention is moved, as the table names them; null: `all`."""
     minus: str = UNTOUCHED
     """`untouched`, or the pattern of a control of the same kind."""
     at: Literal["strength", "kl"] = "strength"
     """What the condition and its control have in common: the strength, or the KL."""
 
+    @classmethod
+    def views_of(cls, metric: str) -> tuple[str, ...]:
+        """Those of interventions, of metrics that have more than one view."""
+        own = super().views_of(metric)
+        return own if len(own) == 1 else INTERVENED_VIEWS
+
     @model_validator(mode="after")
     def keys_fit_each_other(self) -> Self:
-        """Equal KL has a control."""
-        if self.at == "kl" and (self.minus == UNTOUCHED or self.strength is None):
-            raise ValueError("'at: kl' compares the change by a strength with that of a control, which 'minus' names")
+        """Changed attention has a pattern, steering a strength too, and equal KL a control."""
+        if (self.kind == UNTOUCHED) != (self.pattern is None):
+            raise ValueError(f"kind {self.kind!r} with pattern {self.pattern!r}: every kind but {UNTOUCHED!r} has one")
+        if (self.kind == STEERING) != (self.strength is not None):
+            raise ValueError(f"kind {self.kind!r} with strength {self.strength}: {STEERING!r} alone has one; give it")
+        if self.at == "kl" and self.minus == UNTOUCHED:
+            raise ValueError("'at: kl' compares with a control, which 'minus' names")
         return self
 
-
-class NetChange(OfMetric):
-    """A review's value at the output minus that at the input, or minus that after the first block."""
-
-    since: Literal[tuple(SINCE)] = "input"
-    """`input`: the layer before the first block. `first block`: the layer after it."""
-
-    in_thesis: ClassVar[bool] = True
-
-
-class Slope(OfMetric):
-    """Slope of the least-squares line of a review's values over depth."""
-
-    in_thesis: ClassVar[bool] = True
+    def filters(self) -> list[dict[str, Any]]:
+        """The table says with the control what it has in common."""
+        minus = f"{self.minus} at equal KL" if self.at == "kl" else self.minus
+        blocks = {"blocks": self.blocks or "all"} if self.kind == STEERING else {}
+        rows = super().filters()
+        for row in rows:
+            del row["at"]
+        return [row | blocks | {"minus": minus} for row in rows]
 
 
-class Steepest(OfMetric):
-    """Depth at which the metric changes fastest in the direction of homogenization."""
+class Harm(Effect):
+    """What a text or changed attention costs, minus that of another text, a control or other layers."""
 
-    in_thesis: ClassVar[bool] = True
+    table = "consequences"
+    metric: Literal[OUTCOMES]
+    kind: Literal[KINDS] = UNTOUCHED
+    """What is done to attention; `untouched`: two texts are compared."""
+    minus: str = Field(min_length=1)
+    """Of changed attention as of an effect; of an untouched model a variant, or a control of `variant` by its role."""
 
 
-STATISTICS: dict[str, type[Keys]] = {
-    "component": Component,
-    "consequence": Consequence,
-    "contrast": Contrast,
-    "correlation": Correlation,
-    "intervention": Intervention,
-    "net_change": NetChange,
-    "slope": Slope,
-    "steepest": Steepest,
-}
+class Component(Kind):
+    """The change of an anisotropy from the input to the output of components of a block, mean over the blocks."""
+
+    table = "components"
+    metric: Literal["cosine_anisotropy", "singular_anisotropy"]
+    change: ComponentName | None = None
+    """Component whose change it is."""
+    largest: list[ComponentName] | None = Field(None, min_length=1, max_length=3)
+    """Components that change it more than all others, whatever the sign: the smallest size of theirs minus the \
+largest of another."""
+
+    @classmethod
+    def views_of(cls, metric: str) -> tuple[str, ...]:
+        """Those of components."""
+        return ALL_TOKENS, WITHOUT_FIRST, "centred", f"centred_{WITHOUT_FIRST}"
+
+    @model_validator(mode="after")
+    def one_question(self) -> Self:
+        """It is about the change by one component, or about the largest changes."""
+        if (self.change is None) == (self.largest is None):
+            raise ValueError("give exactly one of change, largest")
+        return self
+
+    def filters(self) -> list[dict[str, Any]]:
+        """What a row of their estimates is about, as `claims.components` names it."""
+        rows = super().filters()
+        for row in rows:
+            row["component"] = row.pop("change", None) or ", ".join(row.pop("largest")) + OTHERS
+        return rows

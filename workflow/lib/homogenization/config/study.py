@@ -11,8 +11,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from homogenization.claims.keys import CONTROLS
 from homogenization.config.analysis import Components, Consequences
-from homogenization.config.claims import CONTROLS, load_all_claims
+from homogenization.config.claims import load_all_claims
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.mistakes import describe_problems
@@ -24,7 +25,7 @@ from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.interventions.conditions import UNTOUCHED, Condition
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
-from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
+from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, TOKEN_COUNT, describe_metric
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import without_nulls
@@ -293,20 +294,21 @@ class Study(Keys):
     @property
     def claimed_contrasts(self) -> list[tuple[str, str]]:
         """The contrasts, (variant, minus), that claims are about, of variants of the study."""
-        pairs = [(claim["variant"], claim["minus"]) for claim in self._claimed("contrast")]
+        pairs = [(claim["where"]["variant"], claim["where"]["minus"]) for claim in self._claimed("contrasts")]
         return [pair for pair in pairs if set(pair) <= self.variants.keys()]
 
-    def estimated_metrics(self, *statistics: str) -> list[str]:
-        """The metrics, sorted, that are contrasted, or that claims with one of these statistics are about.
+    def estimated_metrics(self, table: str) -> list[str]:
+        """The metrics, sorted, of the table `contrasts` or `depth`: those that are contrasted, and those of claims.
 
         `blocks: steepest` of interventions counts as a claim. Pooled tokens have some that are not tabulated.
         """
-        names = {*self.contrasted_metrics, *(claim["metric"] for claim in self._claimed(*statistics))}
-        steepest = "steepest" in statistics and self.interventions and self.interventions.needs_depth
+        claimed = {claim["where"]["metric"] for claim in self._claimed(table)}
+        steepest = table == "depth" and self.interventions and self.interventions.needs_depth
+        names = {*self.contrasted_metrics, *claimed.intersection(METRIC_NAMES)}
         return sorted(names | {"cosine_anisotropy"} if steepest else names)
 
-    def _claimed(self, *statistics: str) -> list[dict[str, Any]]:
-        return [claim for claim in self.judged_claims if claim["statistic"] in statistics]
+    def _claimed(self, table: str) -> list[dict[str, Any]]:
+        return [claim for claim in self.judged_claims if claim["table"] == table]
 
     @property
     def drawn_metrics(self) -> list[str]:
@@ -349,9 +351,9 @@ class Study(Keys):
         return [self._with_control(claim) for claim in load_all_claims(self.claims or [])]
 
     def _with_control(self, claim: dict[str, Any]) -> dict[str, Any]:
-        named = claim.get("minus")
-        control = self.controls.get(claim.get("variant"), {}).get(CONTROLS.get(named))
-        return claim | {"minus": control} if control else claim
+        where = claim["where"]
+        control = self.controls.get(where["variant"], {}).get(CONTROLS.get(where.get("minus")))
+        return claim | {"where": where | {"minus": control}} if control else claim
 
 
 def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
