@@ -68,7 +68,6 @@ TABLES: dict[str, tuple[list[str], dict[str, float]]] = {
     "tables/intervened.parquet": ([*CONDITION, *CELL, "layers", "review_id"], {"value": 1e-5}),
     "tables/interventions.parquet": ([*CONDITION, *CELL, "against", "at", "layers"], {"estimate": 1e-4, **JUDGED}),
     "tables/doses.csv": (CONDITION, {"kl": 1e-4}),
-    "tables/claims.csv": ([*MODEL, *CELL, "claim", "minus", "layers"], {"estimate": 1e-4}),
 }
 
 

@@ -107,9 +107,7 @@ def named_modules(rule: Rule) -> list[str]:
     if rule.script.endswith("plot.py"):
         return [f"figures.{figure['module']}" for name, figure in rule.params.items() if name != "code"]
     tables = value_of(rule.params.get("tables")) or {}
-    claims = tables.get("claims.judgement", {}).get("claims", ())
-    statistics = {f"claims.statistics.{claim['statistic']}" for claim in claims}
-    return [*filter(None, [value_of(rule.params.get("module"))]), *tables, *sorted(statistics)]
+    return [*filter(None, [value_of(rule.params.get("module"))]), *tables]
 
 
 def value_of(param: object) -> object:

