@@ -38,13 +38,13 @@ def components(changes):
 def test_changes_are_summed_by_kind_and_the_lead_is_that_over_the_largest_other(changes, components):
     attention, added, forward, added_later, norm, norm_later = changes
     residual, norms = added + added_later, norm + norm_later
-    sizes = {name: np.abs(of).mean(axis=1) for name, of in (("r", residual), ("a", attention), ("f", forward))}
+    size = {name: np.abs(of).mean() for name, of in (("r", residual), ("a", attention), ("f", forward))}
     expected = {
         "attention": attention.mean(),
         "residual": residual.mean(),
         "norm": norms.mean(),
-        "attention − others": (sizes["a"] - np.maximum(sizes["r"], sizes["f"])).mean(),
-        "residual, attention − others": (np.minimum(sizes["r"], sizes["a"]) - sizes["f"]).mean(),
+        "attention − others": size["a"] - max(size["r"], size["f"]),
+        "residual, attention − others": min(size["r"], size["a"]) - size["f"],
     }
     found = component_estimates(components, list(expected), SETTINGS)
     assert found["component"].to_list() == list(expected)

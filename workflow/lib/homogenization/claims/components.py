@@ -23,7 +23,7 @@ def component_estimates(components: pl.DataFrame, named: Sequence[str], settings
     Args:
         components: the table `components`. The changes by the additions of a block are summed, and those by its norms.
         named: what rows are wanted: of a component the change; of several, with ` − others` behind their names, the
-            smallest size of their changes minus the largest of another component's.
+            size of the change by the one of them that moves least, minus that by the other component that moves most.
         settings: of the estimator.
     """
     changes = (
@@ -55,4 +55,5 @@ def _values(name: str, change: pl.DataFrame, size: pl.DataFrame) -> np.ndarray |
         return None
     if not name.endswith(OTHERS):
         return change[name].to_numpy()
-    return size.select(pl.min_horizontal(largest) - pl.max_horizontal(others)).to_series().to_numpy()
+    means = size.select(pl.exclude("review_id").mean()).row(0, named=True)
+    return (size[min(largest, key=means.get)] - size[max(others, key=means.get)]).to_numpy()
