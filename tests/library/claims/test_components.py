@@ -61,13 +61,12 @@ def test_a_claim_on_components_is_judged_by_them_and_one_on_a_component_that_is_
         Claim.model_validate(told | {"claim": name, "component": of} | criteria[name]) for name, of in kinds.items()
     ]
     rows = [row for claim in claims for row in claim.rows()]
-    empty, resampling = pl.DataFrame(), {"draws": 100, "confidence": 0.95, "seed": 0}
-    none = dict.fromkeys(("interventions", "consequences"))
-    found = tabulate(rows, ["m"], resampling, empty, empty, components=components, **none)
+    resampling = {"draws": 100, "confidence": 0.95, "seed": 0}
+    found = tabulate(rows, ["m"], resampling, components=components)
     assert found.select("compared", "verdict").rows() == [
         ("attention", "yes"),
         ("attention, feed_forward − others", "no"),  # additions move more than the feed-forward network
     ]
     parallel = components.filter(pl.col("component") != "feed_forward")
-    found = tabulate(rows, ["m"], resampling, empty, empty, components=parallel, **none)
+    found = tabulate(rows, ["m"], resampling, components=parallel)
     assert found["verdict"].to_list() == ["yes", "not tested"]

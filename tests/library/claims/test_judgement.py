@@ -164,7 +164,7 @@ def test_changed_attention_is_found_by_pattern_strength_and_control():
     found = judged(
         [
             {"effect": alike, "above": 0},
-            {"effect": alike | {"view": "after_quarter", "minus": "scattered", "at": "kl"}, "above": 0},
+            {"effect": alike | {"view": "after_quarter", "minus": "scattered at equal KL"}, "above": 0},
             {"harm": steered, "above": 0},
             {"harm": probed, "above": 0},
         ],
@@ -197,11 +197,15 @@ CONTRAST = {"metric": RANK, "variant": "front", "minus": "original", "view": "ra
     ("entry", "reason"),
     [
         ({"contrast": CONTRAST | {"metric": COSINE, "view": "all_tokens"}}, f"no metric {COSINE} here; it has {RANK}"),
-        ({"contrast": CONTRAST | {"variant": "end"}}, "no variant end here; it has front"),
+        ({"contrast": CONTRAST | {"variant": "end"}}, "no variant end here; it has front, words"),
         ({"contrast": CONTRAST | {"minus": "disorder"}}, "no comparison with disorder here; it has original"),
         ({"contrast": CONTRAST | {"minus": "key control"}}, "no comparison with key control here; it has original"),
         ({"contrast": CONTRAST | {"view": "unit"}}, "no view unit here; it has raw"),
         ({"contrast": CONTRAST | {"layers": "output"}}, "no mean over the layers output here; it has all"),
+        (
+            {"contrast": CONTRAST | {"variant": "words"}},
+            "several of point here; the claim has to name one of elsewhere, r",
+        ),
         ({"depth": {"metric": RANK, "statistic": "slope", "view": "pooled_centred"}}, "one pool"),
         ({"depth": {"metric": COSINE, "statistic": "slope", "view": "all_tokens"}}, "one value alone has no interval"),
         ({"effect": {"metric": COSINE, "pattern": "first", "strength": 0.1}}, "the study changes no attention"),
@@ -210,7 +214,8 @@ CONTRAST = {"metric": RANK, "variant": "front", "minus": "original", "view": "ra
     ],
 )
 def test_what_the_study_lacks_is_not_tested_and_says_what_there_is(entry, reason):
-    contrasts = table("contrasts", {"view": "raw", "layers": "all"})
+    raw = {"view": "raw", "layers": "all"}
+    contrasts = table("contrasts", raw, raw | {"variant": "words"}, raw | {"variant": "words", "point": "elsewhere"})
     pools = {"variant": "original", "statistic": "slope", "n_reviews": 1, "ci_low": nan, "ci_high": nan}
     pooled = pools | {"view": "pooled_centred", "verdict": "not tested", "reason": "one pool"}
     depth = table("depth", pooled, pools | {"metric": COSINE, "view": "all_tokens"})

@@ -90,11 +90,8 @@ def test_a_claim_without_a_view_is_judged_without_the_first_token_and_with_it(wr
         *(
             ({"depth": None, "effect": EFFECT | given}, said)
             for given, said in (
-                ({"strength": None}, "'steering' alone has one; give it"),
-                ({"pattern": None}, "every kind but 'untouched' has one"),
-                ({"kind": "masked"}, "kind 'masked' with strength 0.2"),
+                ({"kind": "untouched"}, "kind: 'untouched' is not allowed"),
                 ({"strength": 1.5}, "strength"),
-                ({"at": "kl"}, "'at: kl' compares with a control, which 'minus' names"),
                 ({"view": "raw"}, "no view 'raw'; allowed: all_tokens, without_first, centred, after_quarter"),
             )
         ),

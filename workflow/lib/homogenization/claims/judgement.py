@@ -1,6 +1,7 @@
 """The table `claims`: a row of a table of estimates for each claim and model, and whether it meets the criterion."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from math import inf, isfinite, nan
 from typing import Any
 
@@ -58,15 +59,14 @@ def claims_table(
         tables: tables of estimates by name; None for one that the study does not make.
     """
     tables = {name: None if table is None else _selectable(table) for name, table in tables.items()}
-    rows = [_row(claim, model, tables.get(claim["table"])) for claim in claims for model in models]
-    order = {name: place for place, name in enumerate(dict.fromkeys(claim["claim"] for claim in claims))}
-    rows.sort(key=lambda row: (order[row["claim"]], models.index(row["model"])))
+    of_claims = (list(rows) for _, rows in groupby(claims, key=lambda claim: claim["claim"]))
+    rows = [_row(claim, model, tables[claim["table"]]) for of in of_claims for model in models for claim in of]
     numbers = pl.selectors.float()
     return pl.DataFrame(rows, schema=CLAIMS_SCHEMA).with_columns(numbers.fill_nan(None).round_sig_figs(_DIGITS))
 
 
 def judge(row: Row, criterion: Row) -> str:
-    """Whether an estimate meets a criterion: yes, no, negligible, undecided or not tested.
+    """Whether an estimate meets a criterion: `yes`, `no`, `negligible`, `undecided` or `not tested`.
 
     A claim about a side of 0 has the verdict of the row, and yes or no by the side of its mean. Another bound is one
     for the interval: yes if it lies within, no if it lies without, undecided where it holds the bound.
@@ -105,10 +105,16 @@ def _find(rows: pl.DataFrame, where: Row) -> Row | str:
     for column, value in where.items():
         same = (pl.col(column) - value).abs() < _ROUNDING if isinstance(value, float) else pl.col(column) == value
         if (left := rows.filter(same)).is_empty():
-            there = ", ".join(map(str, rows[column].unique().drop_nulls().sort())) or "none"
-            return f"the study has no {_NAMED.get(column, column)} {value} here; it has {there}"
+            return f"the study has no {_NAMED.get(column, column)} {value} here; it has {_listed(rows[column])}"
         rows = left
+    if len(rows) > 1:
+        column = next(name for name in rows.columns if rows[name].n_unique() > 1)
+        return f"the study has several of {column} here; the claim has to name one of {_listed(rows[column])}"
     return rows.row(0, named=True)
+
+
+def _listed(values: pl.Series) -> str:
+    return ", ".join(map(str, values.unique().drop_nulls().sort())) or "none"
 
 
 def _row(claim: Row, model: str, table: pl.DataFrame | None) -> dict[str, Any]:
@@ -136,12 +142,7 @@ def _compared(where: Row) -> str:
 
 
 def tabulate(
-    claims: Sequence[Row],
-    models: Sequence[str],
-    resampling: Row,
-    contrasts: pl.DataFrame,
-    depth: pl.DataFrame,
-    **given: pl.DataFrame | None,
+    claims: Sequence[Row], models: Sequence[str], resampling: Row, **given: pl.DataFrame | None
 ) -> pl.DataFrame:
     """The table `claims`.
 
@@ -149,13 +150,11 @@ def tabulate(
         claims: see `claims_table`, also of the next.
         models: see there.
         resampling: fields of `Settings`, for the estimates of components.
-        contrasts: the table of this name; so are the others.
-        depth: likewise.
-        given: `components`, `interventions` and `consequences`; None where the study does not make it.
+        given: tables of estimates, and the table `components`, by name; None for one that the study does not make.
     """
     named = [claim["where"]["component"] for claim in claims if claim["table"] == "components"]
-    if given["components"] is not None and named:
+    if named and given["components"] is not None:
         given["components"] = component_estimates(given["components"], named, Settings(**resampling))
-    judged = claims_table(claims, models, {"contrasts": contrasts, "depth": depth, **given})
+    judged = claims_table(claims, models, given)
     print(judged.select("claim", "model", "view", "layers", "verdict", "estimate", "ci_low", "ci_high"))
     return judged

@@ -133,42 +133,20 @@ class Effect(AtLayers):
     metric: Literal[tuple(INTERVENED_METRICS)]
     kind: Literal[KINDS[1:]] = STEERING
     """What is done to attention."""
-    pattern: str | None = Field(None, min_length=1)
+    pattern: str | None = None
     """Where attention goes, which keys are masked, or what positions become."""
     strength: float | None = Field(None, gt=0, le=1)
     """Share of the attention that is moved."""
     blocks: str | None = None
-    """Blocks whose attention is moved, as the table names them; null: `all`."""
+    """Blocks whose attention is moved."""
     minus: str = UNTOUCHED
-    """`untouched`, or the pattern of a control of the same kind."""
-    at: Literal["strength", "kl"] = "strength"
-    """What the condition and its control have in common: the strength, or the KL."""
+    """`untouched`, or the pattern of a control of the same kind; `removed at equal KL`: at the same damage."""
 
     @classmethod
     def views_of(cls, metric: str) -> tuple[str, ...]:
         """Those of interventions, of metrics that have more than one view."""
         own = super().views_of(metric)
         return own if len(own) == 1 else INTERVENED_VIEWS
-
-    @model_validator(mode="after")
-    def keys_fit_each_other(self) -> Self:
-        """Changed attention has a pattern, steering a strength too, and equal KL a control."""
-        if (self.kind == UNTOUCHED) != (self.pattern is None):
-            raise ValueError(f"kind {self.kind!r} with pattern {self.pattern!r}: every kind but {UNTOUCHED!r} has one")
-        if (self.kind == STEERING) != (self.strength is not None):
-            raise ValueError(f"kind {self.kind!r} with strength {self.strength}: {STEERING!r} alone has one; give it")
-        if self.at == "kl" and self.minus == UNTOUCHED:
-            raise ValueError("'at: kl' compares with a control, which 'minus' names")
-        return self
-
-    def filters(self) -> list[dict[str, Any]]:
-        """The table says with the control what it has in common."""
-        minus = f"{self.minus} at equal KL" if self.at == "kl" else self.minus
-        blocks = {"blocks": self.blocks or "all"} if self.kind == STEERING else {}
-        rows = super().filters()
-        for row in rows:
-            del row["at"]
-        return [row | blocks | {"minus": minus} for row in rows]
 
 
 class Harm(Effect):
@@ -177,8 +155,8 @@ class Harm(Effect):
     table = "consequences"
     metric: Literal[OUTCOMES]
     kind: Literal[KINDS] = UNTOUCHED
-    """What is done to attention; `untouched`: two texts are compared."""
-    minus: str = Field(min_length=1)
+    """What is done to attention; `untouched`: nothing, two texts are compared."""
+    minus: str
     """Of changed attention as of an effect; of an untouched model a variant, or a control of `variant` by its role."""
 
 
