@@ -6,11 +6,10 @@ from homogenization.run.job import arguments, job
 from homogenization.reading.citation import provenance
 from homogenization.report.report import report_page
 from homogenization.run.files import write_text
-from homogenization.run.parquet import read_table
 
 with job(snakemake):
     shown = arguments(snakemake)
-    origin = provenance(read_table(snakemake.input.extraction), shown.pop("config"))
+    origin = provenance(shown.pop("config"))
     origin |= {"snakemake": version("snakemake")}
     write_text(report_page(dict(snakemake.input.items()), shown, origin), snakemake.output.report)
     write_text(origin["configuration"], snakemake.output.configuration)

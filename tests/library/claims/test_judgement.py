@@ -69,9 +69,9 @@ def judged(claims, models=("m",), **tables):
         ({"mean": 0.5, "reach": 0.25}, {"between": [0.25, 0.75]}, "yes"),
         ({}, {"between": [0.1, 0.9]}, "undecided"),
         ({}, {"between": [0.2, 0.9]}, "no"),
-        ({"verdict": "not tested"}, {"between": [0.05, 0.15]}, "not tested"),
+        # of a place, which is no difference, the interval is told
+        ({"verdict": "not tested", "reason": "a place"}, {"between": [0.04, 0.16]}, "yes"),
         ({"reason": "one review decides", "verdict": "undecided"}, {"above": 0.04}, "undecided"),
-        # a place, a correlation: no verdict on 0
         ({"verdict": None}, {"above": 0}, "yes"),
         ({"verdict": None, "reach": 0.2}, {"above": 0}, "undecided"),
         # of one value, or none

@@ -33,7 +33,7 @@ def write(tmp_path):
 def test_a_claim_asks_for_a_row_of_each_of_its_layers_and_views(write):
     depth, *contrasts = load_all_claims([write(DEPTH, CONTRAST)])[1:]
     where = {"metric": "cosine_anisotropy", "variant": "original", "statistic": "net_change", "view": "all_tokens"}
-    told = {"claim": "claim0", "statement": "So it is.", "statistic": "net_change", "table": "depth"}
+    told = TOLD | {"claim": "claim0", "statistic": "net_change", "table": "depth"}
     assert depth == told | {"where": where, "criterion": {"above": 0.5}}
     assert [(row["where"]["layers"], row["where"]["view"]) for row in contrasts] == [
         (layers, view) for layers in ("all", "output") for view in ("raw_without_first", "raw")

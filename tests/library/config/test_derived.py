@@ -183,7 +183,7 @@ def test_the_first_token_is_correlated_where_all_its_metrics_are_there():
 
 def test_claims_are_plain_values_and_none_without_a_file():
     claims = study_of().judged_claims
-    assert {"claim", "statement", "statistic", "table", "where", "criterion"} == set(claims[0])
+    assert {"claim", "statement", "source", "statistic", "table", "where", "criterion"} == set(claims[0])
     assert study_of(claims=None).judged_claims == []
 
 

@@ -11,7 +11,7 @@ def test_the_steepest_blocks_are_known_whatever_is_contrasted():
     contrasted = {"metrics": metrics, "contrasts.metrics": metrics[:1], "claims": None}
     for blocks, added in (["all"], []), (["steepest"], ["cosine_anisotropy"]):
         study = study_of(contrasted, interventions={"blocks": blocks})
-        assert study.estimated_metrics("steepest") == sorted([*added, "effective_rank"])
+        assert study.estimated_metrics("depth") == sorted([*added, "effective_rank"])
         assert study.estimated_metrics("contrast") == ["effective_rank"]
 
 

@@ -11,9 +11,9 @@ from drawings import VARIANTS, N
 from homogenization.figures.lines import FIRST_TOKEN_METRICS
 from homogenization.figures.shown import names_of
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.reading.meanings import schema_of
 from homogenization.statistics.extrema import EXTREMA_SCHEMA
 from homogenization.tables.balance import BALANCE_SCHEMA
+from schemas import schema_of
 
 BLOCKS = {"alpha": 6, "beta": 4}
 DEEPER = {"alpha": 8, "beta": 4}
@@ -34,7 +34,7 @@ def example_table(file: str, blocks: Mapping[str, int] = BLOCKS, /, **columns: A
         columns: of a column its values (a list), its one value, or a function of the row so far that gives either;
             what the schema lacks stands first in a row, for functions, and not in the table.
     """
-    _, schema = schema_of(file)
+    schema = schema_of(file)
     given = {name: columns[name] for name in columns if name not in schema}
     given |= {name: columns.get(name, _default(name, dtype, blocks)) for name, dtype in schema.items()}
     # functions come after what they are of, and numbers last

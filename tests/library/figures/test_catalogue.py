@@ -12,7 +12,7 @@ from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_figures
 from homogenization.figures.shown import Shown
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.reading.meanings import schema_of
+from schemas import schema_of
 
 pytestmark = pytest.mark.usefixtures("in_project")
 

@@ -4,21 +4,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from conftest import ROOT
 from dosed import intervened_rows, steering
 from examples import example_table
-from homogenization.claims.judgement import claims_table, measure
-from homogenization.claims.terms import UnavailableError
-from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
 from homogenization.interventions.schemas import DOSES_SCHEMA
-from homogenization.names.numbers import NO_HEAD
 from homogenization.statistics.consequences import harm_table
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.pooled_states import probes_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
-from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
+from library.statistics.shared import CONFIDENCE, DRAWS, SEED
 
 N = 24
 PLACE = np.linspace(-0.1, 0.1, N)  # of a review among the others
@@ -103,38 +98,3 @@ def test_harm_has_a_row_for_each_condition_placebos_and_moved_sinks_marked():
     assert np.isnan([first["rank"], first["cross_entropy"]]).all()
     without = harm_table(consequences().filter(pl.col("metric") != "kl"), CONFIDENCE)
     assert without["reason"].to_list() == ["the model predicts no next token"] * 3
-
-
-def measured(**keys):
-    return measure(claim_of(consequence=keys, above=0), "m", evidence_of(consequences=consequences()))
-
-
-def test_claims_take_the_control_at_equal_strength_and_kl():
-    first = {"kind": "steering", "pattern": "first", "strength": 0.2}
-    assert measured(outcome="kl", minus="untouched", **first)["estimate"] == pytest.approx(2.0)
-    assert measured(outcome="kl", minus="uniform", **first)["estimate"] == pytest.approx(1.5)
-    with pytest.raises(UnavailableError, match=r"the KL of 'uniform' reaches 1\.5 nats, that of 'first' is 2"):
-        measured(outcome="probe_log_loss", minus="uniform", at="kl", **first)
-    assert measured(outcome="probe_log_loss", minus="untouched", **first)["estimate"] == pytest.approx(0.1)
-
-
-def test_claims_on_the_untouched_model_compare_texts_and_layers():
-    assert measured(outcome="probe_log_loss", variant="front", minus="original")["estimate"] == pytest.approx(-0.2)
-    deeper = measured(outcome="probe_log_loss", layers="output", minus="layers all")
-    assert deeper["estimate"] == pytest.approx(0.3)
-    with pytest.raises(UnavailableError, match="the model does not read 'edge control'"):
-        measured(outcome="probe_log_loss", variant="front", minus="edge control")
-    encoder = consequences().filter(pl.col("view") != "predictions")
-    keys = {"outcome": "kl", "kind": "steering", "pattern": "first", "strength": 0.2, "minus": "uniform"}
-    with pytest.raises(UnavailableError, match=NO_HEAD):
-        measure(claim_of(consequence=keys, above=0), "m", evidence_of(consequences=encoder))
-    with pytest.raises(UnavailableError, match="the study measures no consequences"):
-        measure(claim_of(consequence={"outcome": "kl", "minus": "front"}, above=0), "m", evidence_of())
-
-
-def test_the_shipped_claims_are_judged_or_say_why_not():
-    claims = load_claims(ROOT / "config/claims-consequences.yaml")
-    table = claims_table(claims, ["m"], evidence_of(consequences=consequences()))
-    assert len(table) == len(claims)
-    assert table.filter(verdict="not tested")["reason"].null_count() == 0
-    assert table["measured"].str.contains("minus").all()

@@ -72,10 +72,11 @@ def judge(row: Row, criterion: Row) -> str:
     for the interval: yes if it lies within, no if it lies without, undecided where it holds the bound.
 
     Args:
-        row: mean, ci_low, ci_high, verdict and reason of an estimate.
+        row: mean, ci_low, ci_high, verdict and reason of an estimate. A place over depth, which is no difference, is
+            not tested and has an interval.
         criterion: `above` or `below`, a number, or `between`, a lower and an upper one.
     """
-    if row["verdict"] == NOT_TESTED or not isfinite(row["mean"]) or not isfinite(row["ci_low"]):
+    if not isfinite(row["mean"]) or not isfinite(row["ci_low"]):
         return NOT_TESTED
     if 0 in criterion.values() and row["verdict"] is not None:
         claimed = (row["mean"] > 0) == ("above" in criterion)
@@ -103,6 +104,8 @@ def _selectable(table: pl.DataFrame) -> pl.DataFrame:
 def _find(rows: pl.DataFrame, where: Row) -> Row | str:
     """The row of a claim, or why there is none."""
     for column, value in where.items():
+        if column not in rows.columns:
+            return f"the study estimates nothing by {column}"
         same = (pl.col(column) - value).abs() < _ROUNDING if isinstance(value, float) else pl.col(column) == value
         if (left := rows.filter(same)).is_empty():
             return f"the study has no {_NAMED.get(column, column)} {value} here; it has {_listed(rows[column])}"
@@ -124,12 +127,13 @@ def _row(claim: Row, model: str, table: pl.DataFrame | None) -> dict[str, Any]:
     found = _MISSING[claim["table"]] if table is None else _find(table, {"model": model} | where)
     if isinstance(found, str):
         return row | {"verdict": NOT_TESTED, "n_reviews": 0, "reason": found}
-    verdict = judge(found, claim["criterion"])
-    row |= {name: found[name] for name in ("ci_low", "ci_high", "yardstick", "n_reviews", "reason")}
-    p = found["p_max_t"] if 0 in claim["criterion"].values() else None
-    if verdict == NOT_TESTED and not found["reason"]:
-        row["reason"] = "one value alone has no interval" if isfinite(found["mean"]) else "it has no value"
-    return row | {"estimate": found["mean"], "p": p, "verdict": verdict}
+    verdict, reason = judge(found, claim["criterion"]), found["reason"]
+    if verdict == NOT_TESTED:
+        reason = reason or ("one value alone has no interval" if isfinite(found["mean"]) else "it has no value")
+    row |= {name: found[name] for name in ("ci_low", "ci_high", "yardstick", "n_reviews")}
+    row |= {"verdict": verdict, "estimate": found["mean"]}
+    row["p"] = found["p_max_t"] if 0 in claim["criterion"].values() else None
+    return row | {"reason": reason if verdict in (NOT_TESTED, UNDECIDED) else None}
 
 
 def _compared(where: Row) -> str:

@@ -57,13 +57,14 @@ class Claim(Section):
     def rows(self) -> list[dict[str, Any]]:
         """Plain values of the claim for each row of the table `claims` in a model.
 
-        They are claim, statement, statistic, table, `where` (column -> value of the row that is judged) and criterion
-        (`above` or `below`: a number, or `between`: two).
+        They are claim, statement, source, statistic, table, `where` (column -> value of the row that is judged) and
+        criterion (`above` or `below`: a number, or `between`: two).
         """
         (name,) = (name for name in KINDS if getattr(self, name) is not None)
         kind = getattr(self, name)
         criterion = {name: getattr(self, name) for name in CRITERIA if getattr(self, name) is not None}
-        told = {"claim": self.claim, "statement": self.statement, "table": kind.table, "criterion": criterion}
+        told = {name: getattr(self, name) for name in ("claim", "statement", "source")}
+        told |= {"table": kind.table, "criterion": criterion}
         named = {"depth": "{statistic}", "correlation": "correlation with {statistic}"}.get(name, name)
         return [told | {"statistic": named.format(**where), "where": where} for where in kind.filters()]
 

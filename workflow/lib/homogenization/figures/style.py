@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
+from homogenization.names.verdicts import NEGLIGIBLE, NO, NOT_TESTED, UNDECIDED, YES
 
 # seaborn's palette "colorblind"
 BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
@@ -135,8 +135,8 @@ class Look(NamedTuple):
 
 
 VERDICTS = {
-    SUPPORTED: Look("✓", LINK, WHITE),
-    CONTRADICTED: Look("✗", WARNING, DARK),
+    YES: Look("✓", LINK, WHITE),
+    NO: Look("✗", WARNING, DARK),
     NEGLIGIBLE: Look("≈", SLATE, BLACK),
     UNDECIDED: Look("?", MARGIN, DARK),
     NOT_TESTED: Look("–", WHITE, GREY),

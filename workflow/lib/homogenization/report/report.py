@@ -14,6 +14,7 @@ import polars as pl
 from docutils.core import publish_parts
 from markupsafe import Markup
 
+from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.style import VERDICTS
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
@@ -33,6 +34,7 @@ FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
 _LONGEST_TABLE = 60  # rows of a table that stands on the page
 _SCHEMAS = {
     **{"acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA, "extraction": EXTRACTION_SCHEMA},
+    **{"claims": CLAIMS_SCHEMA},
 }
 
 
@@ -49,7 +51,6 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     """
     tables = {name: read_input(inputs[name], schema) for name, schema in _SCHEMAS.items()}
     tables |= {name: read_table(inputs[name]) for name in ("contrasts", "summary", "similarity")}
-    tables |= _as_agreed(inputs["claims"], tables["contrasts"])
     tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants", "keyphrases")}
     labels = {name: shown[name] for name in ("models", "variants")}
     claims = verdicts.numbered(tables["claims"], dict(labels["models"]))
@@ -186,20 +187,3 @@ def in_html(caption: str) -> Markup:
 def in_script(data: Mapping[str, Any]) -> Markup:
     """JSON for an element of a page, which no text in it ends."""
     return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
-
-
-_TEXTS = ("claim", "statement", "model", "statistic", "metric", "view", "compared", "layers", "verdict", "reason")
-_CLAIMS_SCHEMA = dict.fromkeys(_TEXTS, pl.String) | {"n_reviews": pl.Int64}
-_CLAIMS_SCHEMA |= dict.fromkeys(("estimate", "ci_low", "ci_high", "yardstick", "p"), pl.Float64)
-
-
-def _as_agreed(claims: Any, contrasts: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The tables `claims` and `contrasts` with the columns that they will have."""
-    told = pl.read_csv(claims, schema_overrides=_CLAIMS_SCHEMA) if claims else pl.DataFrame(schema=_CLAIMS_SCHEMA)
-    if "compared" not in told.columns:
-        compared = pl.concat_str("variant", "minus", separator=" − ", ignore_nulls=True)
-        verdict = pl.col("verdict").replace({"supported": "yes", "contradicted": "no"})
-        told = told.with_columns(compared=compared, verdict=verdict, p="p_max_t")
-    if "group" not in contrasts.columns:
-        contrasts = contrasts.with_columns(group=pl.lit(None, pl.String))
-    return {"claims": told.select(list(_CLAIMS_SCHEMA)), "contrasts": contrasts}
