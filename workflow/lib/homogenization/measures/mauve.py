@@ -69,23 +69,26 @@ def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int, sca
     rows = np.concatenate([first, second])
     solver = "covariance_eigh" if rows.shape[1] < len(rows) else "full"
     scores = PCA(_EXPLAINED_VARIANCE, svd_solver=solver).fit_transform(rows) if np.ptp(rows, axis=0).any() else rows
-    labels = _clustered(scores, np.unique(rows, axis=0, return_inverse=True)[1], n_clusters, seed)
+    labels = _clustered(scores, rows, n_clusters, seed)
     halves = labels[: len(first)], labels[len(first) :]
     return frontier_area(*(np.bincount(half, minlength=n_clusters) / len(half) for half in halves), scale)
 
 
-def _clustered(scores: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+def _clustered(scores: np.ndarray, rows: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     """(n,) cluster of each row of (n, k) `scores`: the best of several k-means, each from rows drawn as first centres.
 
     The centres are drawn as the published package draws them, and not by k-means++: its clusters are tighter, and
-    they give other values, up to .15 more or less between layers. Rows of one kind make one centre. Where repeated
-    words, as at layer 0, leave fewer kinds than clusters, the other clusters stay empty, which changes nothing.
+    they give other values, up to .15 more or less between layers. Equal `rows` make one centre. Where repeated words,
+    as at layer 0, leave fewer kinds than clusters, the other clusters stay empty, which changes nothing.
     """
     generator, runs = np.random.default_rng(seed), []
     for _ in range(_STARTS):
-        drawn = generator.permutation(len(kinds))
-        first_of_its_kind = np.sort(np.unique(kinds[drawn], return_index=True)[1])
-        centres = scores[drawn[first_of_its_kind[:n_clusters]]]
+        first_of_its_kind: dict[bytes, int] = {}
+        for drawn in generator.permutation(len(rows)):
+            first_of_its_kind.setdefault(rows[drawn].tobytes(), drawn)
+            if len(first_of_its_kind) == n_clusters:
+                break
+        centres = scores[list(first_of_its_kind.values())]
         runs.append(KMeans(len(centres), init=centres, n_init=1, max_iter=_MAX_ITERATIONS, tol=0).fit(scores))
     return min(runs, key=lambda run: run.inertia_).labels_
 
