@@ -16,10 +16,7 @@ from homogenization.states.store import open_store
 
 NOT_RESULTS = ("logs", "benchmarks")
 # how long something took and what it took: never the same twice
-MEASURED = (
-    *("seconds_loading", "seconds_total", "seconds_forward", "seconds_write"),
-    *("tokens_per_second", "peak_memory_mb"),
-)
+MEASURED = ("seconds_total",)
 # Matplotlib names a clip path by all bits of its place, of which the layout solver leaves the last to chance
 CLIP_PATH = re.compile(r"\bp[0-9a-f]{10}\b")
 

@@ -4,7 +4,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 import psutil
@@ -23,9 +25,9 @@ STEPS = 100
 SECTIONS = ("components", "interventions", "consequences", "claims", "extrema")
 
 
-def entry(positions: str = "own", **options) -> dict:
+def entry(fields: Mapping = MappingProxyType({}), **options) -> dict:
     """An entry of `models` with two seeds."""
-    of = {"random": SMOLLM3, "vocab_size": 400, "positions": positions}
+    of = {"random": SMOLLM3 | fields, "vocab_size": 400}
     weights = {"trained": {"of": of, "steps": STEPS, "max_tokens": 48, **options}, "seeds": [0, 1]}
     return {"weights": weights, "bos": "always", "device": "cpu"}
 
@@ -35,7 +37,11 @@ def test_models_are_trained_and_read_and_an_edit_trains_what_it_touches(project)
     project.config |= dict.fromkeys(SECTIONS) | {
         "variants": {"original": {"rewriter": "none"}},
         "metrics": ["cosine_anisotropy"],
-        "models": {"rotary": entry(), "none": entry(positions="none"), "diverse": entry(penalty={"weight": 1.0})},
+        "models": {
+            "rotary": entry(),
+            "none": entry({"no_rope_layers": [0, 0]}),
+            "diverse": entry(penalty={"weight": 1.0}),
+        },
     }
     # one model shows what training imports
     losses = next(name for name in project.planned_files() if name.endswith("/losses.parquet"))

@@ -7,7 +7,7 @@ if STUDY.consequences:
     rule read_consequences:
         """Reads a text in a condition: its pooled states, its loss, how alike its tokens are."""
         input:
-            **READ_IN_CONDITION,
+            **READ_FILES,
         output:
             metrics="<results>/consequences/{model}/{variant}/{condition}/{shard}.parquet",
             doses="<results>/consequences/{model}/{variant}/{condition}/{shard}.doses.parquet",

@@ -1,12 +1,4 @@
 # Variants, by passes through a model whose attention is changed -> metrics by layer, doses.
-from homogenization.interventions.conditions import STEEPEST
-
-READ_IN_CONDITION = {
-    **READ_FILES,
-    "depth": lambda wildcards: (
-        "<results>/tables/depth.parquet" if STUDY.conditions[wildcards.condition].blocks == STEEPEST else []
-    ),
-}
 READING_IN_CONDITION = {
     **READ_PARAMS,
     "code": code("read_in_condition", *MEASURED_BY, "metrics", "interventions"),
@@ -27,7 +19,7 @@ if STUDY.intervention_jobs:
     rule apply_interventions:
         """Runs reviews through a model with its attention changed, and measures their tokens after every block."""
         input:
-            **READ_IN_CONDITION,
+            **READ_FILES,
         output:
             metrics="<results>/interventions/{model}/{variant}/{condition}/{shard}.parquet",
             doses="<results>/interventions/{model}/{variant}/{condition}/{shard}.doses.parquet",

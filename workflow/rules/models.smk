@@ -23,7 +23,6 @@ rule build_random_model:
         random=lambda wildcards: STUDY.random_sources[wildcards.model].params()["random"],
         seed=lambda wildcards: STUDY.random_sources[wildcards.model].seed,
         vocab_size=lambda wildcards: STUDY.random_sources[wildcards.model].vocab_size,
-        positions=lambda wildcards: STUDY.random_sources[wildcards.model].positions,
         # one that is trained predicts the next token
         head=lambda wildcards: wildcards.model in STUDY.trained_models,
     script:

@@ -6,15 +6,6 @@ from configured import study_of
 from homogenization.run.errors import HomogenizationError
 
 
-def test_the_steepest_blocks_are_known_whatever_is_contrasted():
-    metrics = ["effective_rank", "cosine_anisotropy"]
-    contrasted = {"metrics": metrics, "contrasts.metrics": metrics[:1], "claims": None}
-    for blocks, added in (["all"], []), (["steepest"], ["cosine_anisotropy"]):
-        study = study_of(contrasted, interventions={"blocks": blocks})
-        assert study.estimated_metrics("depth") == sorted([*added, "effective_rank"])
-        assert study.estimated_metrics("contrast") == ["effective_rank"]
-
-
 def test_the_first_reviews_by_rank_are_read_over_shards():
     study = study_of({"corpus.n_reviews": 18}, interventions={"n_reviews": 8})
     names = [condition.name for condition in study.interventions.conditions]

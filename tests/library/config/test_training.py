@@ -10,14 +10,13 @@ def study_of(models):
 
 
 def test_an_entry_is_a_model_of_each_seed():
-    study = study_of({"own": trained(seeds=[0, 2]), "none": trained(positions="none", seeds=[1])})
+    study = study_of({"own": trained(seeds=[0, 2]), "none": trained(seeds=[1])})
     assert list(study.models) == ["tiny", "own-0", "own-2", "none-1"]
     assert study.trained_models == ["none-1", "own-0", "own-2"]
     weights = study.models["own-2"].weights
     assert weights.files("r", "own-2")[0] == "r/training/own-2/config.json"
     assert weights.start.files("r", "own-2")[0] == "r/models/own-2/config.json"
     assert study.random_sources["own-2"].seed == weights.seed == 2
-    assert study.random_sources["none-1"].positions == "none"
 
 
 def test_a_control_differs_by_the_weight_of_the_penalty_alone():

@@ -121,7 +121,6 @@ def test_attention_that_is_out_of_reach_is_refused_but_its_states_are_read(name)
         ("gpt2", Condition(POSITIONS, "constant"), "GPT2Model has no rotary positions"),
         ("bert", Condition(POSITIONS, "constant"), "BertModel has no rotary positions"),
         ("llama", Condition(STEERING, "first", 0.1, "4"), "'4' names blocks that .* numbers from 1 to 3"),
-        ("llama", Condition(STEERING, "first", 0.1, "steepest"), "'steepest' names blocks"),
     ],
 )
 def test_what_a_model_can_not_do_is_refused(name, condition, said):

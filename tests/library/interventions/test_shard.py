@@ -103,16 +103,6 @@ def test_a_model_without_a_head_has_no_damage(save, job):
         assert metrics["value"].is_finite().all()
 
 
-def test_the_steepest_blocks_come_from_the_depth_table(save, job):
-    row = {"model": "tiny", "variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy"}
-    depth = pl.DataFrame([row | {"statistic": "steepest", "mean": 0.5, "ci_low": 0.5, "ci_high": 0.5}])
-    entry = save()
-    steepest, second = (Condition(STEERING, "first", 0.1, blocks) for blocks in ("steepest", "2"))
-    assert job(entry, steepest, depth=depth)[0]["value"].equals(job(entry, second)[0]["value"])
-    with pytest.raises(ScriptError, match=r"steepest where the mean cosine grows"):
-        job(entry, steepest, depth=depth.with_columns(mean=float("nan")))
-
-
 def test_numbers_of_states_are_the_plain_ones():
     """Two massive tokens beside the first leave `without_first`; and other metrics are those of the measures."""
     states = np.random.default_rng(0).normal(size=(3, 23, 9)).astype(np.float32)

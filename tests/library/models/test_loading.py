@@ -177,12 +177,3 @@ def test_blocks_that_cannot_be_told_apart_are_refused(folder):
     network.second_list = torch.nn.ModuleList(torch.nn.Identity() for _ in network.layers)
     with pytest.raises(HomogenizationError, match="LlamaModel: 2 lists of 2 blocks"):
         blocks_of(network)
-
-
-def test_a_model_in_memory_is_taken_as_it_is(built):
-    model = load(built)
-    entry = {**ENTRY, "weights": model.network, "tokenizer": model.tokenizer, "max_tokens": 9}
-    again = load_model(entry)
-    assert (again.network, again.max_tokens, again.provenance["weights"]) == (model.network, 9, "in memory")
-    with pytest.raises(HomogenizationError, match="tokenizer: missing"):
-        load_model(entry | {"tokenizer": None})

@@ -42,33 +42,12 @@ def test_any_architecture_can_have_random_weights(name, tmp_path):
     assert model.tokenizer(text)["input_ids"][0] == model.tokenizer.bos_token_id == 0
 
 
-GPT2 = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
-SMOLLM3 = LLAMA | {"model_type": "smollm3", "num_hidden_layers": 1, "num_key_value_heads": 2}
-
-
-@pytest.mark.parametrize("architecture", [GPT2, SMOLLM3], ids=["learned", "rotary"])
-def test_without_positions_a_prediction_does_not_know_the_order_of_what_stands_before(tmp_path, architecture):
-    for positions in ("own", "none"):
-        build_random_model(architecture, 0, TEXTS, 300, tmp_path / positions, positions=positions)
-    own, without = (
-        load_model({**ENTRY, "weights": {"built": str(tmp_path / positions)}}).base for positions in ("own", "none")
-    )
-    weights = own.state_dict()
-    assert {name for name, tensor in without.state_dict().items() if not torch.equal(tensor, weights[name])} <= {
-        "wpe.weight"
-    }
-    for network, alike in ((own, False), (without, True)):
-        first, other = (network(torch.tensor([ids])).last_hidden_state[0, -1] for ids in ([5, 6, 7], [6, 5, 7]))
-        assert torch.allclose(first, other, atol=1e-5) == alike
-
-
 @pytest.mark.parametrize(
     ("fields", "options", "words"),
     [
         ({"hiden_size": 8}, {}, r"weights\.random\.hiden_size.*'hidden_size'"),
         ({"model_type": "lama"}, {}, r"model_type: 'lama'.*'llama'"),
         ({"num_attention_heads": "two"}, {}, "weights.random: llama refuses"),
-        ({}, {"positions": "none"}, r"'none' is not possible in the architecture llama.*no_rope_layers"),
         ({"model_type": "clip_text_model"}, {"head": True}, "no AutoModelForCausalLM of clip_text_model"),
     ],
 )

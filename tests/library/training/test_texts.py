@@ -60,7 +60,7 @@ def test_the_tokenizer_of_a_trained_model_has_not_seen_the_sample(reviews, tmp_p
     paths = {name: str(tmp_path / f"{name}.parquet") for name in tables}
     for name, table in tables.items():
         write_table(table, paths[name])
-    params = {"random": LLAMA, "seed": 0, "vocab_size": 300, "positions": "own", "head": True}
+    params = {"random": LLAMA, "seed": 0, "vocab_size": 300, "head": True}
     tokenizers = {}
     for name, inputs in (
         ("seen", {"corpus": paths["clean"], "sampled": []}),

@@ -10,7 +10,6 @@ from homogenization.interventions.conditions import (
     CONSTANT,
     KEYS_MASKED,
     METRICS,
-    STEEPEST,
     Condition,
     conditions_of,
 )
@@ -47,7 +46,7 @@ class Interventions(OfVariants):
     """Reviews: the first of the sample by rank."""
     blocks: list[Blocks] = Field(["all"], min_length=1)
     """Blocks of steering, each entry by itself: `all`, `first`, `middle`, `last` (a quarter, a half, a quarter of the \
-depth), `steepest` (where the mean cosine grows fastest in tables/depth.parquet), or a list of numbers."""
+depth), or a list of numbers."""
     steering: Steering | None = Steering()
     """Mass moved to a pattern; null: none."""
     masked: names_of(KEYS_MASKED) = Field(list(KEYS_MASKED))
@@ -85,8 +84,3 @@ depth), `steepest` (where the mean cosine grows fastest in tables/depth.parquet)
     def undosed(self) -> bool:
         """Whether there are conditions without a dose: masked keys or equal positions."""
         return bool(self.masked or self.positions)
-
-    @property
-    def needs_depth(self) -> bool:
-        """Whether steering depends on where homogenization is fastest."""
-        return self.steering is not None and STEEPEST in self.blocks

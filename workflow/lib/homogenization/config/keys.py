@@ -161,17 +161,6 @@ class Keys(Section):
                 )
         return chosen
 
-    @field_validator("interventions")
-    @classmethod
-    def interventions_in_what_there_is(cls, chosen: Interventions | None, info: ValidationInfo) -> Interventions | None:
-        """The table that `steepest` reads exists."""
-        if chosen and chosen.needs_depth and "cosine_anisotropy" not in info.data.get("metrics", METRIC_NAMES):
-            raise ValueError(
-                "blocks: 'steepest' needs 'cosine_anisotropy' among the computed 'metrics'; add it there, or name the "
-                "blocks"
-            )
-        return chosen
-
     @field_validator("consequences")
     @classmethod
     def consequences_of_what_there_is(cls, chosen: Consequences | None, info: ValidationInfo) -> Consequences | None:

@@ -300,12 +300,10 @@ class Study(Keys):
     def estimated_metrics(self, table: str) -> list[str]:
         """The metrics, sorted, of the table `contrasts` or `depth`: those that are contrasted, and those of claims.
 
-        `blocks: steepest` of interventions counts as a claim. Pooled tokens have some that are not tabulated.
+        Pooled tokens have some that are not tabulated.
         """
         claimed = {claim["where"]["metric"] for claim in self._claimed(table)}
-        steepest = table == "depth" and self.interventions and self.interventions.needs_depth
-        names = {*self.contrasted_metrics, *claimed.intersection(METRIC_NAMES)}
-        return sorted(names | {"cosine_anisotropy"} if steepest else names)
+        return sorted({*self.contrasted_metrics, *claimed.intersection(METRIC_NAMES)})
 
     def _claimed(self, table: str) -> list[dict[str, Any]]:
         return [claim for claim in self.judged_claims if claim["table"] == table]

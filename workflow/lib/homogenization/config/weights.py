@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, Union
+from typing import Annotated, Any, ClassVar, Union
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
@@ -192,9 +192,6 @@ with `seed`; a byte-level BPE tokenizer is trained on the corpus."""
     """Seed of the random weights."""
     vocab_size: int = Field(2000, ge=300)
     """Vocabulary of the tokenizer trained for random weights."""
-    positions: Literal["own", "none"] = Field("own", exclude_if=lambda value: value == "own")
-    """`own`: positions as the architecture has them; `none`: no positions, in architectures with `no_rope_layers`, \
-such as smollm3, and in those with learned positions, such as gpt2."""
 
     def files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for this model."""

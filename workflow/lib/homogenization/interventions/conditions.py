@@ -14,9 +14,8 @@ from homogenization.run.errors import HomogenizationError
 
 UNTOUCHED, STEERING, MASKED, POSITIONS = KINDS = ("untouched", "steering", "masked", "positions")
 
-ALL_BLOCKS, STEEPEST = "all", "steepest"
-RANGES = {ALL_BLOCKS: (0.0, 1.0), **REGIONS}  # by the depth of a block's middle
-BLOCK_NAMES = (*RANGES, STEEPEST)
+ALL_BLOCKS = "all"
+BLOCK_NAMES = {ALL_BLOCKS: (0.0, 1.0), **REGIONS}  # by the depth of a block's middle
 
 KEYS_MASKED = ("first", "random", "most_attended", "massive")
 RANDOM_DRAWS = 3
@@ -67,23 +66,21 @@ def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     return [Condition(UNTOUCHED), *steered, *masked, *positions]
 
 
-def blocks_of(name: str, n_blocks: int, steepest: tuple[float, float] | None = None) -> frozenset[int]:
+def blocks_of(name: str, n_blocks: int) -> frozenset[int]:
     """Indices, from 0, of the blocks `name` (`Condition.blocks`) of a model with `n_blocks`.
-
-    `steepest` are the depths between which the model's homogenization is fastest; None where it never grows.
 
     Raises:
         HomogenizationError: there is no such block.
     """
     if name in BLOCK_NAMES:
-        low, high = (steepest or (0, 0)) if name == STEEPEST else RANGES[name]
+        low, high = BLOCK_NAMES[name]
         blocks = frozenset(block for block in range(n_blocks) if low <= (block + 0.5) / n_blocks < high)
     else:
         blocks = frozenset(int(number) - 1 for number in name.split(","))
     if not blocks or max(blocks) >= n_blocks:
         raise HomogenizationError(
             f"interventions.blocks: {name!r} names blocks that this model does not have. Allowed: numbers from 1 to "
-            f"{n_blocks}, {', '.join(RANGES)}; {STEEPEST} where the mean cosine grows in tables/depth.parquet."
+            f"{n_blocks}, {', '.join(BLOCK_NAMES)}."
         )
     return blocks
 

@@ -22,15 +22,13 @@ from homogenization.states.texts import Texts, tokens_read, with_originals
 
 Row = dict[str, Any]
 
-_STEEPEST = {"variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy", "statistic": "steepest"}
-
 
 def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
     """Write the tables of a shard in one condition; it raises as `intervene` does.
 
     Args:
         model: language model or encoder.
-        inputs: files: `variant`, `original`, and `depth`, the table, where the condition needs it.
+        inputs: files: `variant` and `original`.
         params: parameters of the rule, `condition` by its fields; the first `n_reviews` by rank are read.
         paths: files to write: `metrics`, `doses`, and `states` where pooled states are wanted.
     """
@@ -41,31 +39,16 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     texts = Texts(*(reviews[column].to_list() for column in ("review_id", "text", "original")))
     review_ids, tokens = tokens_read(model, texts)
     identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
-    name, depth = identity["model"], inputs.get("depth")
-    steepest = steepest_depths(read_table(depth), name, model.n_blocks) if depth else None
     tables = intervene(
         model,
         dict(zip(review_ids, tokens.by_review, strict=True)),
         Condition(**params.condition),
         params.metrics,
         seed=params.seed,
-        steepest=steepest,
     )
     for table, path in paths.items():
         named = tables[table].with_columns(pl.lit(identity[name]).alias(name) for name in ("model", "variant"))
         write_table(named, path, {"states": {**model.provenance, **identity}})
-
-
-def steepest_depths(depth: pl.DataFrame, model: str, n_blocks: int) -> tuple[float, float] | None:
-    """Depths between which the originals' mean cosine grows fastest, by tables/depth.parquet; None if it does not.
-
-    The ends of the interval are of midpoints of blocks; of one review alone there is none.
-    """
-    steepest = depth.filter(model=model, **_STEEPEST).filter(pl.col("mean").is_finite())
-    if steepest.is_empty():
-        return None
-    low, high = steepest.select(pl.col(end).fill_nan(pl.col("mean")) for end in ("ci_low", "ci_high")).row(0)
-    return low - 0.5 / n_blocks, high + 0.5 / n_blocks
 
 
 def intervene(
@@ -75,7 +58,6 @@ def intervene(
     metrics: Sequence[str],
     *,
     seed: int,
-    steepest: tuple[float, float] | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Run reviews through a model in one condition, and untouched: doses are measured against that.
 
@@ -85,7 +67,6 @@ def intervene(
         condition: what is done.
         metrics: names of `homogenization.interventions.conditions.METRICS`.
         seed: seed of all draws.
-        steepest: depths between which the model's homogenization is fastest; None where no condition asks for it.
 
     Returns:
         The tables of `homogenization.interventions.schemas.SCHEMAS`, whose columns `model` and `variant` are null.
@@ -98,7 +79,7 @@ def intervene(
     with progress(sum(map(len, reviews.values())), "tokens") as advance:
         for review_id, token_ids in reviews.items():
             before = run(model, token_ids)
-            after = run_in(condition, model, token_ids, before, draw=seeded_hash(seed, review_id), steepest=steepest)
+            after = run_in(condition, model, token_ids, before, draw=seeded_hash(seed, review_id))
             for states in after.states:
                 refuse_not_finite(torch.from_numpy(states), f"review {review_id}, {condition.name}")
             names = {"review_id": review_id, "condition": condition.name}

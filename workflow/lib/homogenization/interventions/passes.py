@@ -79,13 +79,11 @@ def run_in(
     untouched: Run,
     *,
     draw: bytes,
-    steepest: tuple[float, float] | None = None,
 ) -> Run:
     """Run a review in a condition; `untouched` is its run in which nothing is done, `draw` names its draws.
 
     Massive tokens are found again in the changed run, and masked too, until it has none that is not masked: at most
     eight times, since in trained models the next token may grow massive each time, up to the end of the text.
-    `steepest` are the depths between which the model's homogenization is fastest.
 
     Raises:
         HomogenizationError: attention is out of reach, the model lacks the blocks, or its positions are not rotary.
@@ -93,7 +91,7 @@ def run_in(
     if condition.kind == UNTOUCHED:
         return untouched
     if condition.kind == STEERING:
-        blocks = blocks_of(condition.blocks, model.n_blocks, steepest)
+        blocks = blocks_of(condition.blocks, model.n_blocks)
         change = steering(condition.pattern, condition.strength, blocks, draw)
         return run(model, token_ids, change, reads_before=True)
     if condition.kind == POSITIONS:

@@ -4,7 +4,6 @@ import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,9 +19,8 @@ from homogenization.models.blocks import base_of, blocks_of, refuse_several_stre
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network, skeleton
-from homogenization.models.tokens import check_tokenizer, load_tokenizer
+from homogenization.models.tokens import load_tokenizer
 from homogenization.models.weights import resolve_weights
-from homogenization.run.errors import HomogenizationError
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "zarr")
 
@@ -96,23 +94,34 @@ class LanguageModel:
 def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
     """Load the model of a configuration entry: only safetensors, and no code with them.
 
-    Or take one that is in memory, as it is and where it is.
-
     Args:
         entry: entry of `models`: `weights`, `dtype`, `device` (auto: CUDA, MPS, CPU), `bos`, `max_tokens` (None: the
-            model's context). Of a model in memory, `weights` is the network of transformers, with its `tokenizer`;
-            dtype and device are its own.
+            model's context).
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
 
     Raises:
         HomogenizationError: files are missing or damaged; the architecture is unknown or can't be honoured; the device
             is absent or too small; `max_tokens` is above the context; or `bos` is `always` and there is no BOS token.
     """
-    read = _in_memory if isinstance(entry["weights"], PreTrainedModel) else _from_files
-    network, tokenizer, made = read(entry, gpus)
-    model = LanguageModel(network.eval(), tokenizer, made["max_tokens"], entry["bos"], made)
-    made["architecture"], made["bos"] = model.architecture, model.bos
-    made["libraries"] = {library: importlib.metadata.version(library) for library in _LIBRARIES}
+    weights = resolve_weights(entry["weights"])
+    places = placement(entry["device"], gpus)
+    config = load_config(weights.folder)
+    refuse_several_streams(config, config.model_type)
+    tokenizer = load_tokenizer(weights.folder, entry["bos"])
+    max_tokens = checked_max_tokens(entry, config, tokenizer, weights.folder)
+    predicts = is_causal(skeleton(config)) and type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    auto_class = AutoModelForCausalLM if predicts else AutoModel
+    options = {"config": config, "attn_implementation": "eager", **places}
+    network = load_network(auto_class, weights.folder, entry["dtype"], head_optional=True, **options)
+    provenance = {
+        "weights": weights.description,
+        "revision": weights.revision,
+        "architecture": type(base_of(network)).__name__,
+        **{name: entry[name] for name in ("dtype", "bos")},
+        "max_tokens": max_tokens,
+        "libraries": {library: importlib.metadata.version(library) for library in _LIBRARIES},
+    }
+    model = LanguageModel(network.eval(), tokenizer, max_tokens, entry["bos"], provenance)
     assert model.blocks  # refuses architectures whose blocks can't be told
     return model
 
@@ -121,31 +130,3 @@ def model_of_job(job: Any) -> LanguageModel:
     """The model of a job: the parameter `model`, with the files of the input `weights`, on the job's GPUs."""
     entry = with_built_weights(job.params.model, job.input.get("weights", []))
     return load_model(entry, job.resources.get("gpu", 0))
-
-
-def _from_files(entry: Mapping[str, Any], gpus: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]:
-    """Network, tokenizer, and where they come from with `max_tokens`; the weights are loaded when all else is right."""
-    weights = resolve_weights(entry["weights"])
-    places = placement(entry["device"], gpus)
-    config = load_config(weights.folder)
-    refuse_several_streams(config, config.model_type)
-    tokenizer = load_tokenizer(weights.folder, entry["bos"])
-    made = {"weights": weights.description, "revision": weights.revision}
-    made |= {"dtype": entry["dtype"], "max_tokens": checked_max_tokens(entry, config, tokenizer, weights.folder)}
-    predicts = is_causal(skeleton(config)) and type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
-    auto_class = AutoModelForCausalLM if predicts else AutoModel
-    options = {"attn_implementation": "eager", **places}
-    network = load_network(auto_class, weights.folder, entry["dtype"], head_optional=True, **options)
-    return network, tokenizer, made
-
-
-def _in_memory(entry: Mapping[str, Any], gpus: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]:
-    """The same of a network that is loaded, with the head that it has."""
-    network, tokenizer = entry["weights"], entry.get("tokenizer")
-    refuse_several_streams(network.config, type(network).__name__)
-    if tokenizer is None:
-        raise HomogenizationError("tokenizer: missing; a model in memory needs it beside `weights`")
-    check_tokenizer(tokenizer, network.config, "memory", entry["bos"])
-    made = {"weights": "in memory", "revision": None, "dtype": str(network.dtype).removeprefix("torch.")}
-    made |= {"max_tokens": checked_max_tokens(entry, network.config, tokenizer, Path("memory"))}
-    return network, tokenizer, made

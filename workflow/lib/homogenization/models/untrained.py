@@ -1,6 +1,5 @@
 """Models with random weights, the untrained control: any architecture, with a tokenizer trained on the corpus."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from homogenization.models.weights import told
 from homogenization.run.errors import HomogenizationError, nearest
 
 _BOS, _EOS = "<s>", "</s>"
-_POSITIONS = re.compile(r"(^|\.)(wpe|embed_positions)\.weight$")
 
 
 def build_random_model(
@@ -29,7 +27,6 @@ def build_random_model(
     vocab_size: int,
     folder: str | Path,
     *,
-    positions: str = "own",
     head: bool = False,
 ) -> None:
     """Save a model with random weights and its tokenizer in `folder`; equal arguments give equal bytes.
@@ -40,31 +37,18 @@ def build_random_model(
         texts: texts that train the tokenizer (`train_tokenizer`).
         vocab_size: most tokens of the vocabulary.
         folder: folder of the files.
-        positions: `own`, or `none` for a network without positions, whose other weights are the same.
         head: whether the network has a language-model head.
 
     Raises:
         HomogenizationError: `model_type` or a field is unknown, transformers refuses the configuration, or the
-            architecture can't be without positions or has no such head.
+            architecture has no such head.
     """
     tokenizer = train_tokenizer(texts, vocab_size)
     config = _config(random, tokenizer)
-    optional_rotation = hasattr(config, "no_rope_layers")
-    if positions == "none" and optional_rotation:
-        config.no_rope_layers = [0] * config.num_hidden_layers
     auto_class = AutoModelForCausalLM if head else AutoModel
     with told(f"weights.random: no {auto_class.__name__} of {config.model_type}"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    if positions == "none":
-        learned = position_embeddings(network)
-        if not optional_rotation and (hasattr(config, "rope_parameters") or not learned):
-            raise HomogenizationError(
-                f"positions: 'none' is not possible in the architecture {config.model_type}. Choose one with "
-                "no_rope_layers (smollm3), or one with learned positions (gpt2, opt)."
-            )
-        for parameter in learned:
-            parameter.data.zero_()
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token=_BOS,
@@ -72,11 +56,6 @@ def build_random_model(
         model_max_length=getattr(config, "max_position_embeddings", None),
     )
     save_model(network, fast, folder)
-
-
-def position_embeddings(network: torch.nn.Module) -> list[torch.nn.Parameter]:
-    """The learned positions of `network`, which are zeros and not trained in one without positions."""
-    return [parameter for name, parameter in network.named_parameters() if _POSITIONS.search(name)]
 
 
 def train_tokenizer(texts: Sequence[str], vocab_size: int) -> Tokenizer:

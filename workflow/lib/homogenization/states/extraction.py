@@ -1,6 +1,5 @@
 """Extraction: a model reads the reviews of a shard, and what its passes give is held in memory and stored once."""
 
-import resource
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,9 +43,7 @@ def extract(
 
     Returns:
         The run record: `identity`, n_reviews and n_tokens (as read), n_left_out (reviews that are too long),
-        max_tokens, seconds_total, seconds_forward (all passes), seconds_write, tokens_per_second (over the total),
-        peak_memory_mb (of the process), peak_device_memory_mb (of the CUDA device, or None), device, dtype of the model
-        and weights (where they come from).
+        max_tokens, seconds_total, device, dtype of the model and weights (where they come from).
 
     Raises:
         HomogenizationError: the architecture can't be honoured, no original is short enough, the model lacks a layer of
@@ -75,7 +72,6 @@ def extract(
             of_review = forward(model, token_ids)
             _keep(arrays, of_review, review, tokens, (identity_of(identity), review_ids[review]))
             advance(len(token_ids))
-    read_through = time.perf_counter()
     attributes = {
         "review_ids": review_ids,
         "n_blocks": model.n_blocks,
@@ -88,20 +84,13 @@ def extract(
         **identity,
     }
     write_store(path, tokens, {name: _numpy(array) for name, array in arrays.items()}, attributes)
-    ended = time.perf_counter()
-    n_tokens = len(tokens.token_ids)
     return {
         **identity,
         "n_reviews": len(review_ids),
-        "n_tokens": n_tokens,
+        "n_tokens": len(tokens.token_ids),
         "n_left_out": len(texts.review_ids) - len(review_ids),
         "max_tokens": model.max_tokens,
-        "seconds_total": ended - began,
-        "seconds_forward": read_through - began,
-        "seconds_write": ended - read_through,
-        "tokens_per_second": n_tokens / (ended - began),
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
-        "peak_device_memory_mb": torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_initialized() else None,
+        "seconds_total": time.perf_counter() - began,
         "device": str(model.device),
         "dtype": model.provenance["dtype"],
         "weights": model.provenance.get("weights"),

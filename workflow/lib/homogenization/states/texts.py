@@ -2,23 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
-from transformers import PreTrainedTokenizerBase
 
 from homogenization.models.tokens import Tokens, tokenize
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
-
-
-class Reader(Protocol):
-    """How a model reads a text: its fast tokenizer, its first token (`models.tokens.tokenize`), and its most tokens."""
-
-    tokenizer: PreTrainedTokenizerBase
-    bos: str
-    max_tokens: int
 
 
 @dataclass(frozen=True)
@@ -42,8 +33,8 @@ class Texts:
         return cls(*(reviews[name].to_list() for name in ("review_id", "text", "original")))
 
 
-def tokens_read(reader: Reader, texts: Texts) -> tuple[list[str], Tokens]:
-    """The reviews that a model reads, in their order, and their tokens.
+def tokens_read(reader: Any, texts: Texts) -> tuple[list[str], Tokens]:
+    """The reviews that a model reads, in their order, and their tokens; of it, `tokenizer`, `bos` and `max_tokens`.
 
     Raises:
         HomogenizationError: a text has no token, or no original can be read.

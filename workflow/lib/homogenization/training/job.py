@@ -15,7 +15,6 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.models.built import save_model
 from homogenization.models.network import LanguageModel
 from homogenization.models.tokens import tokenize
-from homogenization.models.untrained import position_embeddings
 from homogenization.names.training import LOSSES_SCHEMA
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
@@ -49,9 +48,6 @@ def train_model(model: LanguageModel, options: Mapping[str, Any], seed: int, rev
     checkpoints = Path(f"{folder}.checkpoints", digest)
     set_seed(seed)
     network, rank = model.network, options["lora"]
-    if options["of"].get("positions") == "none":
-        for parameter in position_embeddings(network):
-            parameter.requires_grad_(False)
     if rank:
         lora = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
         network = get_peft_model(network, lora)
