@@ -16,9 +16,7 @@ else:
     # the library is the one that pip has installed
     ADDRESS = f"{'gl' if isinstance(HERE, gitlab) else 'gh'}:{HERE.host}:{HERE.repo}@{HERE.ref}:workflow/Snakefile"
 
-from homogenization.config.presentation import drawn_files, parameters
 from homogenization.config.study import load_study
-from homogenization.figures.catalogue import drawn_figures
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
@@ -41,9 +39,6 @@ try:
     STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
-
-# by name, those that the study draws
-FIGURES_OF_STUDY = {figure.name: figure for figure in drawn_figures(STUDY)}
 
 for warning in STUDY.warnings if workflow.is_main_process else []:
     logger.warning(f"{files}: {warning}")
@@ -153,15 +148,3 @@ def shown_table(table, title, category="Data", caption=None):
     SHOWN_TABLES.append({"file": file, "title": title, "caption": f"{caption or table}.rst"})
     labels = {"title": f"{title} (CSV)"}
     return report(file, caption=f"../report/{caption or table}.rst", category=category, labels=labels)
-
-
-def drawn(*names):
-    """The files of those of these figures that the study draws; the report shows most."""
-    figures = [FIGURES_OF_STUDY[name] for name in names if name in FIGURES_OF_STUDY]
-    files = [(f"<results>/figures/{file}", entry) for figure in figures for file, entry in drawn_files(STUDY, figure)]
-    return [report(file, **entry) if entry else file for file, entry in files]
-
-
-def shown(*names):
-    """What those of these figures show that the study draws, by name."""
-    return {name: parameters(STUDY, FIGURES_OF_STUDY[name]) for name in names if name in FIGURES_OF_STUDY}

@@ -1,60 +1,69 @@
-# Tables -> figures, as SVG and PDF. Titles and labels are parameters of these rules alone.
+# Tables -> figures, as SVG and PDF. Labels are parameters of these rules alone; workflow/lib/homogenization/figures
+# /catalogue.py says which figures a study has.
+from homogenization.config.figures import shown_of
+from homogenization.figures.catalogue import figures_of
+
 DRAWN_BY = (*TABULATED_BY, "interventions.conditions", "statistics", "claims", "figures")
+SHOWN = {"shown": shown_of(STUDY), "style": STUDY.figures.style}
+OF_STATES = ["one_token", "metric", "first_token", "extrema", "mauve", "attention_heatmap", "attention_profile"]
+OF_STATES += ["components"]
+OF_CONTRASTS = ["disorder", "disorder_depth", "contrast", "parts"]
+OF_TEXTS = ["similarity", "placement", "balance"]
+OF_EFFECTS = ["dose", "conditions", "probes", "training"]
 
 
-rule plot_curves:
-    """Metrics, MAUVE and the first token, by depth."""
+def drawn(names):
+    """The files of those of these figures that the study draws; the report shows most."""
+    files = []
+    for figure in figures_of(STUDY, *names):
+        file, shown = f"<results>/figures/{figure.name}", {"category": figure.section, "labels": {"title": figure.title}}
+        svg = report(f"{file}.svg", caption=f"../report/{figure.caption}", **shown) if figure.on_page else f"{file}.svg"
+        files += [svg, f"{file}.pdf"]
+    return files
+
+
+def functions(names):
+    """What draws these figures, and their own fields, in the order of their files."""
+    return [(figure.function, {"title": figure.title, **figure.fields}) for figure in figures_of(STUDY, *names)]
+
+
+rule plot_states:
+    """What is measured of states and attention, by depth and position."""
     input:
         summary="<results>/tables/summary.parquet",
         mauve="<results>/tables/mauve.parquet",
+        extrema="<results>/tables/extrema.parquet" if STUDY.finds_extrema else [],
+        attention="<results>/tables/attention.parquet" if STUDY.states.record_attention else [],
+        components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
     output:
-        drawn("metric", "mauve", "first_token"),
+        drawn(OF_STATES),
     log:
-        "<logs>/figures/plot_curves.log",
+        "<logs>/figures/plot_states.log",
     conda:
         "../../envs/analysis.yaml"
     params:
-        **shown("metric", "mauve", "first_token"),
+        **SHOWN,
+        figures=functions(OF_STATES),
         code=code("plot", *DRAWN_BY),
     script:
         "../scripts/plot.py"
 
 
-if drawn("contrast", "extrema"):
+if drawn(OF_CONTRASTS):
 
     rule plot_contrasts:
-        """Differences between variants, peaks and troughs over depth."""
+        """Differences between variants: against disorder, over depth, in its parts."""
         input:
             contrasts="<results>/tables/contrasts.parquet",
-            summary="<results>/tables/summary.parquet",
-            extrema="<results>/tables/extrema.parquet" if STUDY.finds_extrema else [],
         output:
-            drawn("contrast", "extrema"),
+            drawn(OF_CONTRASTS),
         log:
             "<logs>/figures/plot_contrasts.log",
         conda:
             "../../envs/analysis.yaml"
         params:
-            **shown("contrast", "extrema"),
-            code=code("plot", *DRAWN_BY),
-        script:
-            "../scripts/plot.py"
-
-
-if STUDY.states.record_attention:
-
-    rule plot_attention:
-        """Attention that tokens receive, by position and depth."""
-        input:
-            attention="<results>/tables/attention.parquet",
-        output:
-            drawn("attention_profile", "attention_heatmap"),
-        log:
-            "<logs>/figures/plot_attention.log",
-        conda:
-            "../../envs/analysis.yaml"
-        params:
-            **shown("attention_profile", "attention_heatmap"),
+            **SHOWN,
+            figures=functions(OF_CONTRASTS),
             code=code("plot", *DRAWN_BY),
         script:
             "../scripts/plot.py"
@@ -69,60 +78,42 @@ if STUDY.rewritten:
             placement="<results>/tables/placement.parquet",
             balance="<results>/tables/balance.csv" if STUDY.balanced else [],
         output:
-            drawn("similarity", "placement", "balance"),
+            drawn(OF_TEXTS),
         log:
             "<logs>/figures/plot_texts.log",
         conda:
             "../../envs/analysis.yaml"
         params:
-            **shown("similarity", "placement", "balance"),
+            **SHOWN,
+            figures=functions(OF_TEXTS),
             code=code("plot", *DRAWN_BY),
         script:
             "../scripts/plot.py"
 
 
-if STUDY.component_jobs:
-
-    rule plot_components:
-        """What each component of a block adds to anisotropy."""
-        input:
-            components="<results>/tables/components.parquet",
-        output:
-            drawn("components"),
-        log:
-            "<logs>/figures/plot_components.log",
-        conda:
-            "../../envs/analysis.yaml"
-        params:
-            **shown("components"),
-            code=code("plot", *DRAWN_BY),
-        script:
-            "../scripts/plot.py"
-
-
-if drawn("dose_response", "conditions", "harm", "probes", "training"):
+if drawn(OF_EFFECTS):
 
     rule plot_effects:
         """Changed attention, what homogenization costs, and training."""
         input:
             interventions="<results>/tables/interventions.parquet" if STUDY.intervention_jobs else [],
-            intervened_layers="<results>/tables/intervened_layers.parquet" if STUDY.intervention_jobs else [],
             doses="<results>/tables/doses.csv" if STUDY.intervention_jobs else [],
-            harm="<results>/tables/harm.csv" if STUDY.consequences else [],
+            consequences="<results>/tables/consequences.parquet" if STUDY.consequences else [],
             probes="<results>/tables/probes.parquet" if STUDY.consequences else [],
             training="<results>/tables/training.parquet" if STUDY.trained_models else [],
         output:
-            drawn("dose_response", "conditions", "harm", "probes", "training"),
+            drawn(OF_EFFECTS),
         log:
             "<logs>/figures/plot_effects.log",
         conda:
             "../../envs/analysis.yaml"
         params:
-            **shown("dose_response", "conditions", "harm", "probes", "training"),
+            **SHOWN,
+            figures=functions(OF_EFFECTS),
             code=code("plot", *DRAWN_BY),
         script:
             "../scripts/plot.py"
 
 
 # without what the report says of them
-FIGURES = [f"{file}" for file in drawn(*FIGURES_OF_STUDY)]
+FIGURES = [f"{file}" for file in drawn([])]

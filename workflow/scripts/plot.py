@@ -1,19 +1,20 @@
-"""Draw figures one after the other, from their tables, with functions of library modules."""
+"""Draw figures one after the other, each as SVG and PDF, with functions of library modules."""
 
 from importlib import import_module
 
-from homogenization.run.job import arguments, job
-from homogenization.figures.drawing import draw_figure, save_figure
-from homogenization.figures.shown import Shown
+from homogenization.run.job import job
+from homogenization.figures.grammar import Shown, save_figure
+from homogenization.figures.style import house_style
 from homogenization.run.parquet import read_input
+from homogenization.tables.comparisons import BALANCE_SCHEMA
+from homogenization.tables.intervened import DOSE_MEANS_SCHEMA
 
-with job(snakemake):
+OF_CSV = {"balance": BALANCE_SCHEMA, "doses": DOSE_MEANS_SCHEMA}
+
+with job(snakemake), house_style(snakemake.params.style):
+    tables = {name: read_input(files, OF_CSV.get(name)) for name, files in snakemake.input.items()}
     outputs = iter(snakemake.output)
-    for name, figure in arguments(snakemake).items():
-        module = import_module(f"homogenization.figures.{figure['module']}")
-        columns = getattr(module, "COLUMNS", {})
-        tables = {table: read_input(snakemake.input[table], columns.get(table)) for table in figure["tables"]}
-        for own in figure["each"]:
-            shown = Shown(source=snakemake.input[figure["tables"][0]], **figure["shared"] | own)
-            drawn = draw_figure(getattr(module, name), tables, shown)
-            save_figure(drawn, next(outputs), next(outputs), style=shown.style)
+    for function, own in snakemake.params.figures:
+        module, _, name = function.partition(".")
+        draw = getattr(import_module(f"homogenization.figures.{module}"), name)
+        save_figure(draw(tables, Shown(**snakemake.params.shown | own)), next(outputs), next(outputs))

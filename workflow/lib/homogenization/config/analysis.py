@@ -7,9 +7,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, fie
 from homogenization.config.claims import load_all_claims
 from homogenization.config.models import OfModels, OfVariants
 from homogenization.config.paths import InputPath, readable
-from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
-from homogenization.metrics.catalogue import METRIC_NAMES
+from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT
 from homogenization.run.sections import Section, names_of, once, refused, without_nulls
 from homogenization.variants.ratings import readings
 
@@ -24,7 +23,7 @@ Pair = Annotated[
     Field(min_length=2, max_length=2),
     AfterValidator(refused(lambda pair: pair[0] == pair[1], "{} is no pair of two variants; write [variant, minus]")),
 ]
-_TITLED = [*(name for name, figure in FIGURES.items() if figure.title), *METRIC_NAMES]
+_DRAWN = [name for name in METRIC_NAMES if name != TOKEN_COUNT]  # which depth does not change
 _STRING = {"type": "string"}
 # one file may stand without a list
 ClaimsFiles = Annotated[
@@ -158,20 +157,18 @@ class Extrema(Section):
 
 
 class Figures(Section):
-    """Titles, labels and views of figures; an edit reruns no computation."""
+    """Metrics, views and labels of figures; an edit reruns no computation."""
 
     style: Literal["report", "paper"] = "report"
     """`paper`: as wide as a column (one panel) or a page, 8 pt text, without title and note, which stand in the \
 metadata of SVG and PDF."""
-    metrics: names_of(METRIC_NAMES) | None = None
+    metrics: names_of(_DRAWN) | None = None
     """Metrics that are drawn against depth and, where they are contrasted, as differences; null: those that `metrics` \
 or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, `max_explainable_variance` and \
 `cosine_anisotropy`."""
     views: names_of(VIEWS, 1) = Field(["raw", "raw_without_first"])
     """Views that are drawn: a row for each in the figure of a metric, a file for each of differences."""
-    titles: dict[Literal[tuple(_TITLED)], str] = Field({})
-    """Title of a figure, by figure or metric name."""
     labels: dict[str, str] = Field({})
     """Name of a model or variant in every figure and on every page of the report; tables keep the key."""
 
-    _names = field_validator("titles", "labels", mode="before")(without_nulls)
+    _names = field_validator("labels", mode="before")(without_nulls)

@@ -315,7 +315,7 @@ class Study(Keys):
         if chosen is None:
             listed = [*(self.metrics if "metrics" in self.model_fields_set else ()), *(self.contrasts.metrics or ())]
             chosen = dict.fromkeys(listed or HEADLINE_METRICS)
-        return [name for name in chosen if name in self.tabulated_metrics]
+        return [name for name in chosen if name in self.tabulated_metrics and name != TOKEN_COUNT]
 
     @property
     def drawn_contrasts(self) -> list[str]:

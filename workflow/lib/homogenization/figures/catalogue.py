@@ -1,274 +1,113 @@
-"""Every figure by name: its title, its place in the report, its tables, and the condition under which a study draws it.
+"""Every figure: what draws it, its place on the page, its title, and the condition under which a study draws it.
 
-To add a figure, add one entry here, its name in a rule of workflow/rules/figures.smk, a function of its name in a
-module of this package, and a caption of its name in workflow/report. The function takes `tables` and `shown`, returns
-the figure, and raises HomogenizationError where its first table has no rows of what is shown. This module is pure data
-that the Snakefile reads: no plotting library.
+To add a figure, add one entry here and its name in a rule of workflow/rules/figures.smk, a function of its name in a
+module of this package, which takes `tables` and `shown` (`grammar`), and a caption of its name in workflow/report. This
+module is pure data that the Snakefile reads: no plotting library.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import attrgetter as of
 from typing import Any, NamedTuple
 
-from homogenization.figures.view_labels import view_label
+from homogenization.figures.view_labels import headline_first, view_label
 from homogenization.metrics.catalogue import describe_metric
 
-# What a first look at a study needs; of the figures of a metric, the report lists these.
+# What a first look at a study needs; of the figures of a metric, the page shows these.
 HEADLINE_METRICS = ("normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy")
-
-# The figure `first_token` shows those of these metrics that are configured.
-_FIRST_TOKEN_METRICS = (
-    "first_token_norm",
-    "other_token_norm",
-    "first_token_energy_share",
-    "first_token_attention_share",
-    "cosine_to_first_token",
-)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """The description of a figure before it is drawn, or of the figures of one kind, which one job draws.
-
-    Attributes:
-        name: name of the function that draws it and of its caption.
-        module: module of this package that has the function.
-        title: text above the figure where the configuration gives no other; of a kind, what stands before the title of
-            the metric, "" for nothing.
-        category: heading in the report, below which the entry of the figure is its title.
-        tables: files in results/tables that it is drawn from; messages name the first.
-        shows: fields of `shown.Shown` that it uses besides the title; edits of other fields do not redraw it.
-        variants: the variants of a study that it can show; the labels of others do not redraw it.
-        when: test whether a study (`config.study.Study`) draws it.
-        each: names of the files of a kind in `folder`, for a study, with the fields of `shown.Shown` that are of this
-            file alone and are no matter of its metric.
-        folder: folder of the files of a kind; "" for a single figure.
-        reported: test whether the report shows the file of a kind, by its fields.
-    """
-
-    name: str
-    module: str
-    title: str
-    category: str
-    tables: tuple[str, ...]
-    shows: tuple[str, ...] = ("models", "variants")
-    variants: Callable[[Any], Iterable[str]] = lambda study: study.variants
-    when: Callable[[Any], Any] = lambda study: True
-    each: Callable[[Any], Mapping[str, Mapping[str, Any]]] | None = None
-    folder: str = ""
-    reported: Callable[[Mapping[str, Any]], bool] = lambda fields: True
-
-    def files(self, study: Any) -> dict[str, Mapping[str, Any]]:
-        """Its files in results/figures for `study`, without suffixes, each with its fields (`each`)."""
-        each = self.each(study) if self.each else {"": {}}
-        return {"/".join(filter(None, (self.folder or self.name, name))): fields for name, fields in each.items()}
-
-
-def _by_metric(metrics: Callable[[Any], Sequence[str]]) -> Callable[[Any], dict[str, dict[str, str]]]:
-    """A file for each of the metrics of a study."""
-    return lambda study: {metric: {"metric": metric} for metric in metrics(study)}
-
-
-def _by_metric_and_view(study: Any) -> dict[str, dict[str, str]]:
-    """A file for each contrasted metric that is drawn, and each view in which it is."""
-    return {
-        f"{metric}/{view}": {"metric": metric, "view": view}
-        for metric in study.drawn_contrasts
-        for view in study.drawn_views(metric)
-    }
-
-
-def _is_headline(fields: Mapping[str, Any]) -> bool:
-    return fields["metric"] in HEADLINE_METRICS
-
-
-_ENTRIES = (
-    Figure(
-        name="metric",
-        module="lines",
-        title="",
-        category="Metrics",
-        tables=("summary.parquet",),
-        shows=("metric", "label", "views", "models", "variants", "min_reviews"),
-        each=_by_metric(lambda study: study.drawn_metrics),
-        folder="metrics",
-        reported=_is_headline,
-    ),
-    Figure(
-        name="mauve",
-        module="lines",
-        title="MAUVE between consecutive layers",
-        category="Metrics",
-        tables=("mauve.parquet",),
-        shows=("models", "variants", "mauve_variants"),
-        variants=lambda study: study.mauve_variants,
-    ),
-    Figure(
-        name="first_token",
-        module="lines",
-        title="The first token and the others, by depth",
-        category="Position and attention",
-        tables=("summary.parquet",),
-        when=lambda study: set(_FIRST_TOKEN_METRICS) & set(study.tabulated_metrics),
-    ),
-    Figure(
-        name="attention_profile",
-        module="attention",
-        title="Attention received, by position in the review",
-        category="Position and attention",
-        tables=("attention.parquet",),
-        shows=("models", "variants", "min_reviews"),
-        when=lambda study: study.states.record_attention,
-    ),
-    Figure(
-        name="attention_heatmap",
-        module="attention",
-        title="Attention received, relative to uniform attention",
-        category="Position and attention",
-        tables=("attention.parquet",),
-        shows=("models", "variants", "min_reviews"),
-        when=lambda study: study.states.record_attention,
-    ),
-    Figure(
-        name="similarity",
-        module="texts",
-        title="Similarity of the variants to the original reviews",
-        category="Data",
-        tables=("similarity.parquet",),
-        shows=("threshold", "rewritten"),
-        when=lambda study: study.rewritten,
-    ),
-    Figure(
-        name="placement",
-        module="texts",
-        title="Where the key phrases stand in their sentences",
-        category="Data",
-        tables=("placement.parquet",),
-        shows=("variants", "placed"),
-        variants=lambda study: study.placed,
-        when=lambda study: study.placed,
-    ),
-    Figure(
-        name="balance",
-        module="texts",
-        title="Balance of the controls",
-        category="Data",
-        tables=("balance.csv",),
-        shows=("models", "variants", "max_imbalance"),
-        when=lambda study: study.balanced,
-    ),
-    Figure(
-        name="contrast",
-        module="contrast",
-        title="Differences between variants",
-        category="Contrasts",
-        tables=("contrasts.parquet",),
-        shows=("metric", "homogenization", "view", "contrasts", "alpha", "margin", "models", "variants"),
-        when=lambda study: study.contrasted and study.drawn_contrasts,
-        each=_by_metric_and_view,
-        folder="contrasts",
-        reported=_is_headline,
-    ),
-    Figure(
-        name="components",
-        module="components",
-        title="What each component of a block adds to anisotropy",
-        category="Contrasts",
-        tables=("components.parquet",),
-        shows=("models", "variants", "min_reviews"),
-        variants=lambda study: {variant for _, variant, _ in study.component_jobs},
-        when=lambda study: study.component_jobs,
-    ),
-    Figure(
-        name="extrema",
-        module="extrema",
-        title="Peaks and troughs over depth",
-        category="Contrasts",
-        tables=("summary.parquet", "extrema.parquet"),
-        shows=("models", "metric_titles"),
-        when=lambda study: study.finds_extrema,
-    ),
-    Figure(
-        name="dose_response",
-        module="changed_attention",
-        title="Changed attention",
-        category="Causes",
-        tables=("interventions.parquet", "doses.csv"),
-        shows=("metric", "label", "homogenization", "models"),
-        when=lambda study: study.intervention_jobs and study.intervened_metrics,
-        each=_by_metric(lambda study: study.intervened_metrics),
-        folder="dose_response",
-    ),
-    Figure(
-        name="conditions",
-        module="changed_attention",
-        title="Masked keys, equal positions",
-        category="Causes",
-        tables=("interventions.parquet", "intervened_layers.parquet", "doses.csv"),
-        shows=("metric", "label", "homogenization", "models"),
-        when=lambda study: study.intervention_jobs and study.interventions.undosed,
-        each=_by_metric(lambda study: study.interventions.metrics),
-        folder="conditions",
-    ),
-    Figure(
-        name="harm",
-        module="changed_attention",
-        title="Homogenization and what it costs",
-        category="Consequences",
-        tables=("harm.csv",),
-        shows=("models",),
-        when=lambda study: study.reading and study.reading.intervenes,
-    ),
-    Figure(
-        name="probes",
-        module="lines",
-        title="What a probe finds in the pooled states of a text",
-        category="Consequences",
-        tables=("probes.parquet",),
-        when=lambda study: study.reading and study.reading.probes,
-    ),
-    Figure(
-        name="training",
-        module="lines",
-        title="Losses while models are trained",
-        category="Training",
-        tables=("training.parquet",),
-        shows=("models",),
-        when=lambda study: study.trained_models,
-    ),
-)
-FIGURES = {figure.name: figure for figure in _ENTRIES}
-
-
-def drawn_figures(study: Any) -> list[Figure]:
-    """The figures that `study` draws."""
-    return [figure for figure in FIGURES.values() if figure.when(study)]
+FIRST_TOKEN = {"first_token_norm", "first_token_energy_share", "first_token_attention_share", "cosine_to_first_token"}
 
 
 class PageFigure(NamedTuple):
-    """A figure as a page shows it.
+    """A figure of a study.
 
     Attributes:
         name: its file in results/figures, without suffix; there are an SVG and a PDF.
         title: what stands above it.
         caption: its caption, a file in workflow/report.
-        section: the heading that it belongs to; those of "Answer" are the first of all.
+        section: the heading on the page that it belongs to; "Answer" is the first.
+        function: module of this package and function that draw it, with a dot between.
+        fields: of `grammar.Shown`, those that are its own besides the title.
+        on_page: whether the page shows it.
     """
 
     name: str
     title: str
     caption: str
     section: str
+    function: str
+    fields: dict[str, str]
+    on_page: bool
+
+
+class _Entry(NamedTuple):
+    function: str
+    section: str
+    title: str
+    when: Callable[[Any], Any]  # whether a study draws it
+    each: Callable[[Any], Iterable[dict[str, str]]] = lambda study: [{}]  # fields of each of its files
+    folder: str = ""  # of several files
+
+    def figures(self, study: Any) -> Iterable[PageFigure]:
+        """Those of a study, a file each."""
+        name = self.function.partition(".")[2]
+        for fields in self.each(study):
+            metric, view = fields.get("metric", ""), fields.get("view", "")
+            what = [describe_metric(metric).title] * bool(metric) + [view_label(view)] * bool(view)
+            title = ": ".join(filter(None, [self.title, ", ".join(what)]))
+            file, on_page = "/".join([self.folder or name, *fields.values()]), not metric or metric in HEADLINE_METRICS
+            yield PageFigure(file, title, f"{name}.rst", self.section, self.function, fields, on_page)
+
+
+def _has_ladder(study: Any) -> bool:
+    changed = {"cosine_anisotropy", "normalized_effective_rank"} & set(study.contrasted_metrics)
+    return bool(changed) and sum((name, "original") in study.contrasted for name in study.ladder) > 1
+
+
+def _has_rank(study: Any) -> bool:
+    both = {"raw", "raw_without_first"} <= set(study.views)
+    return both and "normalized_effective_rank" in study.tabulated_metrics
+
+
+def _metrics(study: Any) -> Iterable[dict[str, str]]:
+    return [{"metric": metric} for metric in study.drawn_metrics]
+
+
+def _contrasts(study: Any, n_views: int | None = None) -> Iterable[dict[str, str]]:
+    views = {metric: headline_first(study.drawn_views(metric))[:n_views] for metric in study.drawn_contrasts}
+    return [{"metric": metric, "view": view} for metric in views for view in views[metric]]
+
+
+_ENTRIES = (
+    _Entry("disorder.disorder", "Answer", "Disorder, not position", _has_ladder),
+    _Entry("curves.one_token", "Answer", "The collapse is one token", _has_rank),
+    _Entry("curves.metric", "Metrics", "", of("drawn_metrics"), _metrics, "metrics"),
+    _Entry("curves.first_token", "Metrics", "The first token", lambda study: FIRST_TOKEN & {*study.tabulated_metrics}),
+    _Entry("curves.extrema", "Metrics", "Peaks and troughs over depth", of("finds_extrema")),
+    _Entry("curves.mauve", "Metrics", "MAUVE between consecutive layers", of("mauve_variants")),
+    _Entry("disorder.disorder_depth", "Contrasts", "Change per nat of disorder, over depth", _has_ladder),
+    _Entry("contrasts.contrast", "Contrasts", "Differences", of("contrasted"), _contrasts, "contrasts"),
+    _Entry("contrasts.parts", "Contrasts", "Parts of the depth", of("contrasted"), partial(_contrasts, n_views=1)),
+    _Entry("attention.attention_heatmap", "Attention", "Attention received, by place", of("states.record_attention")),
+    _Entry("attention.attention_profile", "Attention", "Attention in three blocks", of("states.record_attention")),
+    _Entry("effects.components", "Causes", "What the components of a block do", of("component_jobs")),
+    _Entry("effects.dose", "Causes", "Steered attention", of("intervened_metrics")),
+    _Entry("effects.conditions", "Causes", "Changed attention and its costs", of("intervention_jobs")),
+    _Entry("curves.probes", "Causes", "What a probe finds", lambda study: study.reading and study.reading.probes),
+    _Entry("texts.similarity", "Texts", "Similarity of the variants to the originals", of("rewritten")),
+    _Entry("texts.placement", "Texts", "Where key phrases stand in their sentences", of("placed")),
+    _Entry("texts.balance", "Texts", "Balance of the controls", of("balanced")),
+    _Entry("curves.training", "Training", "Losses while models are trained", of("trained_models")),
+)
+FIGURES = {entry.function.partition(".")[2]: entry for entry in _ENTRIES}
+
+
+def figures_of(study: Any, *names: str) -> list[PageFigure]:
+    """The figures of these names that `study` draws, a file each, in the order of the page; without names, all."""
+    entries = [entry for name, entry in FIGURES.items() if entry.when(study) and name in (names or FIGURES)]
+    return [figure for entry in entries for figure in entry.figures(study)]
 
 
 def page_figures(study: Any) -> list[PageFigure]:
     """The figures that a page on `study` shows, in their order."""
-    shown = []
-    for figure in drawn_figures(study):
-        for name, fields in figure.files(study).items():
-            if figure.reported(fields):
-                of_file = [describe_metric(fields["metric"]).title] if "metric" in fields else []
-                of_file += [view_label(fields["view"])] if "view" in fields else []
-                title = ": ".join(filter(None, [figure.title, *of_file]))
-                shown.append(PageFigure(name, title, f"{figure.name}.rst", figure.category))
-    return shown
+    return [figure for figure in figures_of(study) if figure.on_page]

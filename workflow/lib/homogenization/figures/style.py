@@ -1,19 +1,22 @@
-"""The look of every figure and page: all colours, line widths and markers, and the styles of lines that have names.
+"""The look of every figure and page: colours, styles of lines that have names, and matplotlib's settings.
 
 No other module, template or style sheet holds a colour. Templates of pages get `COLOURS` by name.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from itertools import cycle
 from typing import Any, NamedTuple
 
 from homogenization.names.verdicts import NEGLIGIBLE, NO, NOT_TESTED, UNDECIDED, YES
 
-# seaborn's palette "colorblind"
+# the palette "colorblind" of seaborn
 BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
-BROWN, PINK, SILVER, YELLOW, SKY = "#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"
+BROWN, SILVER, SKY = "#ca9161", "#949494", "#56b4e9"
+STEPS = ("#6db290", "#44948f", "#24768b", "#215584", "#2c3172")  # its palette "crest": parts, and rungs of a ladder
+DIVERGING = "RdBu_r"  # what lies on both sides of a middle
 # greys, from ink to paper
-DARK, NOTE, EDGE, PLAIN, GREY, CONTROL = "#222222", "#444444", "#555555", "#595959", "#7a7a7a", "#8a8a8a"
+DARK, NOTE, PLAIN, GREY = "#222222", "#444444", "#595959", "#7a7a7a"
 RULE, EMPTY, MARGIN, GRID, ALIKE = "#bbbbbb", "#cccccc", "#dcdcdc", "#e6e6e6", "#f3f3f3"
 BLACK, WHITE = "black", "white"
 LINK, WARNING, SLATE = "#00558c", "#f5a54a", "#7a96a3"
@@ -31,99 +34,56 @@ COLOURS = {  # what templates of pages call them
     "sequential": [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]],
 }
 
-QUARTERS = ("#6db290", "#44948f", "#24768b", "#215584")  # of the depth; seaborn's palette "crest"
-
-HAIR, FINE, LIGHT, STRONG, FULL = 0.6, 0.8, 1.0, 1.2, 1.6  # widths of lines in points
-ZERO = {"color": DARK, "lw": 0.9}
-REFERENCE = {"color": DARK, "ls": "--", "lw": LIGHT}  # what a curve is compared with
+DEPTH = "Relative depth (layer / blocks)"
+FULL = 1.6  # width of a line in points
+ZERO = {"color": DARK, "lw": 0.9, "zorder": 1}
 BAND = {"alpha": 0.18, "lw": 0}
-THIN = {"lw": LIGHT, "marker": ""}  # what stands behind something else
-OF_CONTROL = {"lw": LIGHT, "ms": 4.5}
-OPEN = {"mfc": WHITE}
-DASHED, DOTTED, DASH_DOTTED, LONG_DASHED = (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (9, 2))
+DASHED, DOTTED, DASH_DOTTED = (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5))
 
 
 class LineStyle(NamedTuple):
-    """How a variant, a pattern of attention or a quantity is drawn in every figure; a control is grey or open.
-
-    The label is that of the legend, for names that the configuration does not label.
-    """
+    """How a variant, a pattern of attention or a part of the depth is drawn in every figure."""
 
     colour: str
     dashes: Any = "-"
     marker: str = ""
-    control: bool = False
-    label: str = ""
+    width: float = FULL
+    open: bool = False  # the marker
+
+    def look(self) -> dict[str, Any]:
+        """The arguments of matplotlib's `plot`."""
+        face = WHITE if self.open else self.colour
+        return {"color": self.colour, "ls": self.dashes, "marker": self.marker, "lw": self.width, "mfc": face}
 
 
-PLAIN_LINE = LineStyle(DARK)
-REPORT, PAPER = "report", "paper"  # with title and note; of the width of a column, without them
-_VARIANTS = {  # they differ by colour, darkness and form
+DOT = LineStyle(DARK, "", "o")
+DECISIONS = {"decided": DOT, "undecided or negligible": DOT._replace(open=True)}
+MARGINS = {"margin: negligible": LineStyle(MARGIN, width=8), "tokens more alike": LineStyle(ALIKE, width=8)}
+_VARIANTS = {
     "original": LineStyle(DARK, "-", "o"),
     "front": LineStyle(BLUE, DASHED, "^"),
     "end": LineStyle(ORANGE, DOTTED, "s"),
 }
-# the lists have coprime or different lengths, so that a repeated colour has another form
-_FURTHER_VARIANTS = (
-    (PURPLE, VERMILION, SKY, BROWN, SILVER),
-    (LONG_DASHED, (0, (3, 1, 1, 1, 1, 1)), (0, (4, 3)), (0, (1, 2.5))),
-    ("v", "P", "X", "<", ">", "*", "p"),
+# colours and markers are of different numbers, so that a repeated colour has another form
+_FURTHER = tuple(
+    map(LineStyle, 7 * (PURPLE, VERMILION, SKY, BROWN, SILVER), cycle((DASH_DOTTED, DASHED)), 5 * "vPX<>*p")
 )
-_PLACES = {  # patterns with a style of their own -> their labels
-    "first": "first token",
-    "second": "second token",
-    "ends": "first and last token",
-    "recency": "recent tokens",
-    "self": "itself",
-}
-_PATTERNS = (
-    (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY),
-    ("-", DASHED, DOTTED, DASH_DOTTED, LONG_DASHED, (0, (3, 1, 1, 1))),
-    ("o", "s", "^", "D", "v", "P"),
-)
-_CONTROLS = {
-    "removed": LineStyle(DARK, (0, (4, 2)), "x", True, "nowhere (removed)"),
-    "uniform": LineStyle(CONTROL, "-", "+", True, "all tokens alike"),
-    "scattered": LineStyle(CONTROL, (0, (1, 1.5)), "1", True, "a scattered token"),
-    "permuted": LineStyle(EDGE, (0, (6, 2, 1, 2)), "2", True, "permuted"),
-}
-EXTREMA = {
-    "peak": LineStyle(VERMILION, "", "^", label="peak"),
-    "trough": LineStyle(BLUE, "", "v", label="trough"),
-}
-CONDITIONS = {
-    "masked": LineStyle(BLUE, "-", "o", label="key masked"),
-    "positions": LineStyle(GREEN, "-", "o", label="equal positions"),
-}
-OTHER_CONDITIONS = tuple(map(LineStyle, (BROWN, YELLOW, SILVER, SKY, PINK), "-----", "*Xh<>"))
-PLACEBO_MARKERS = ("s", "D", "^", "v", "o", "P")
 
 
-def variant_styles(variants: Iterable[Sequence[str]], present: Collection[str] | None = None) -> dict[str, LineStyle]:
-    """The style of each variant by name; the standard ones are fixed, others take the next of a list.
-
-    Args:
-        variants: (name, label) of all variants of the study.
-        present: those that have a style in the result; all where it is None.
-    """
-    names = [name for name, _ in variants]
-    further = [name for name in names if name not in _VARIANTS]
-    styles = _VARIANTS | {name: _nth(_FURTHER_VARIANTS, place) for place, name in enumerate(further)}
-    return {name: styles[name] for name in names if present is None or name in present}
+def variant_styles(variants: Iterable[str], ladder: Sequence[str] = ()) -> dict[str, LineStyle]:
+    """The style of each variant of a study, in their order; those of `ladder` are darker with growing disorder."""
+    shades = {name: STEPS[place * 4 // max(len(ladder) - 1, 1)] for place, name in enumerate(ladder)}
+    rungs = {name: LineStyle(colour, DOTTED, "D") for name, colour in shades.items()}
+    further = cycle(_FURTHER)
+    return {name: (_VARIANTS | rungs).get(name) or next(further) for name in variants}
 
 
-def pattern_styles(patterns: Iterable[str]) -> dict[str, LineStyle]:
-    """The style of each of `patterns` of attention, those that are no control first, each in its own order."""
-    present = set(patterns)
-    order = (*_PLACES, *sorted(present - set(_PLACES) - set(_CONTROLS)))
-    styles = {name: _nth(_PATTERNS, place) for place, name in enumerate(order)} | _CONTROLS
-    labels = {name: style.label or _PLACES.get(name, name.replace("_", " ")) for name, style in styles.items()}
-    return {name: style._replace(label=labels[name]) for name, style in styles.items() if name in present}
-
-
-def _nth(looks: Iterable[Sequence[Any]], place: int) -> LineStyle:
-    """The style number `place` of lists of colours, dashes and markers, each of which begins again at its end."""
-    return LineStyle(*(values[place % len(values)] for values in looks))
+def pattern_styles(patterns: Iterable[str], controls: Sequence[str]) -> dict[str, LineStyle]:
+    """The style of each of `patterns` of attention; controls come last and are grey."""
+    present = sorted(set(patterns), key=lambda name: (name in controls, name))
+    looks = map(LineStyle, cycle((BLUE, VERMILION, GREEN, PURPLE, ORANGE)), cycle(("-", DASHED)), cycle("os^Dvx+12"))
+    styles = dict(zip(present, looks, strict=False))
+    return styles | {name: styles[name]._replace(colour=GREY) for name in present if name in controls}
 
 
 class Look(NamedTuple):
@@ -142,62 +102,39 @@ VERDICTS = {
     NOT_TESTED: Look("–", WHITE, GREY),
 }
 
+REPORT, PAPER = "report", "paper"  # with title and note; of the width of a column, without them
 _SETTINGS = {
-    "text.color": ".15",
-    "axes.labelcolor": ".15",
-    "lines.solid_capstyle": "round",
-    "patch.edgecolor": WHITE,
-    "patch.force_edgecolor": True,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
-    "svg.fonttype": "none",  # text is text: it can be searched, and a browser has letters that the font lacks
-    "pdf.fonttype": 42,  # fonts are in the file
+    # letters are outlines: where DejaVu is missing, another font would make labels run into each other
+    "svg.fonttype": "path",
     "svg.hashsalt": "homogenization",
-    "font.size": 10,
-    "axes.titlesize": 10,
     "axes.titleweight": "bold",
-    "axes.labelsize": 10,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
-    "legend.fontsize": 10,
     "axes.grid": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
     "axes.axisbelow": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": EDGE,
-    "axes.linewidth": 0.8,
-    "xtick.color": EDGE,
-    "ytick.color": EDGE,
-    "xtick.labelcolor": DARK,
-    "ytick.labelcolor": DARK,
     "axes.formatter.useoffset": False,
-    "lines.linewidth": FULL,
+    "grid.color": GRID,
     "lines.markersize": 4.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
 }
-
-
-def diverging(bad: Any) -> Any:
-    """The colour map of what lies on both sides of a middle, seaborn's "vlag"; `bad` is the colour of no value."""
-    import seaborn  # takes a second: two figures need it
-
-    return seaborn.color_palette("vlag", as_cmap=True).with_extremes(bad=bad)
+_SIZES = {"font.size": 10, "axes.titlesize": 10, "axes.labelsize": 10, "legend.fontsize": 10}
+_SIZES |= {"xtick.labelsize": 9, "ytick.labelsize": 9}
 
 
 def house_style(style: str = REPORT) -> AbstractContextManager:
-    """Context, or decorator of a function that draws, in which matplotlib has the settings of all figures.
-
-    In the style `paper`, text has four fifths of the size.
-    """
+    """Context in which matplotlib has the settings of all figures; in the style `paper`, text has 8 points at most."""
     from matplotlib import rc_context  # pages need the colours alone
 
-    sizes = {name: 0.8 * size for name, size in _SETTINGS.items() if name.endswith("size") and "marker" not in name}
-    return rc_context(_SETTINGS | (sizes if style == PAPER else {}))
+    sizes = {name: 0.8 * size if style == PAPER else size for name, size in _SIZES.items()}
+    # the font is in the file; journals want it as TrueType, which takes four times as long
+    return rc_context(_SETTINGS | sizes | {"pdf.fonttype": 42 if style == PAPER else 3})
 
 
 def is_paper() -> bool:
     """Whether the style `paper` is in force."""
     from matplotlib import rcParams
 
-    return rcParams["font.size"] < _SETTINGS["font.size"]
+    return rcParams["font.size"] < _SIZES["font.size"]
