@@ -52,9 +52,9 @@ class _Entry(NamedTuple):
         """Those of a study, a file each."""
         name = self.function.partition(".")[2]
         for fields in self.each(study):
-            metric, view = fields.get("metric", ""), fields.get("view", "")
-            what = [describe_metric(metric).title] * bool(metric) + [view_label(view)] * bool(view)
-            title = ": ".join(filter(None, [self.title, ", ".join(what)]))
+            metric, view = fields.get("metric"), fields.get("view")
+            what = [describe_metric(metric).title if metric else "", view_label(view) if view else ""]
+            title = ": ".join(filter(None, [self.title, ", ".join(filter(None, what))]))
             file, on_page = "/".join([self.folder or name, *fields.values()]), not metric or metric in HEADLINE_METRICS
             yield PageFigure(file, title, f"{name}.rst", self.section, self.function, fields, on_page)
 

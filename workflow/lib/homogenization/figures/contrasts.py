@@ -12,8 +12,8 @@ from homogenization.metrics.catalogue import likeness
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import DECIDED, NOT_TESTED
+from homogenization.statistics.rest import DISORDER
 
-REST = "disorder"  # in the column minus: what disorder of the same size does
 _SHARE = "Δ, % of the yardstick"
 _PARTS = {"all": "all layers", "first": "first quarter", "middle": "middle half", "last": "last quarter"}
 
@@ -25,14 +25,14 @@ def contrast(tables: Tables, shown: Shown) -> Figure:
     does beyond disorder of its size. The panels of a row have one scale.
     """
     table = _shares(tables["contrasts"], shown).filter(pl.col("layers").is_null(), point=RESIDUAL_STREAM)
-    alone = pl.col("minus").is_in([ORIGINAL, REST])
+    alone = pl.col("minus").is_in([ORIGINAL, DISORDER])
     group, line = (
         pl.when(alone).then(first).otherwise(second) for first, second in (("minus", "variant"), ("variant", "minus"))
     )
     table = table.with_columns(group=group, line=line)
     rows = {name: f"{label} − each of its controls" for name, label in shown.variants.items()}
     rows = {ORIGINAL: "Each variant − original"} | {name: label for name, label in rows.items() if name != ORIGINAL}
-    rows = named_in(rows | {REST: "Each variant, beyond disorder of its size"}, table["group"])
+    rows = named_in(rows | {DISORDER: "Each variant, beyond disorder of its size"}, table["group"])
     styles = variant_styles(shown.variants, shown.ladder)
     panels = Panels(shown.models, rows, height=2.1, share="xr")
     for (group, model), axes in panels.axes.items():
@@ -56,8 +56,8 @@ def parts(tables: Tables, shown: Shown) -> Figure:
     table = _shares(tables["contrasts"], shown).filter(pl.col("layers").is_in(list(_PARTS)))
     table = table.with_columns(lane=pl.concat_str("variant", "minus", separator=" "))
     lanes = {}
-    for minus in (*shown.variants, REST):
-        end = {ORIGINAL: "", REST: ", beyond disorder"}.get(minus, f" − {shown.variants.get(minus)}")
+    for minus in (*shown.variants, DISORDER):
+        end = {ORIGINAL: "", DISORDER: ", beyond disorder"}.get(minus, f" − {shown.variants.get(minus)}")
         of_minus = named_in(shown.variants, table.filter(minus=minus)["variant"])
         lanes |= {f"{name} {minus}": label + end for name, label in of_minus.items()}
     styles = {part: DOT._replace(colour=colour) for part, colour in zip(_PARTS, (DOT.colour, *STEPS), strict=False)}
@@ -71,7 +71,7 @@ def parts(tables: Tables, shown: Shown) -> Figure:
 
 def _shares(contrasts: pl.DataFrame, shown: Shown) -> pl.DataFrame:
     """The rows of the figure's metric, view and pairs, of all reviews, in percent of the yardstick; and `filled`."""
-    pairs = [*shown.pairs, *((name, REST) for name in shown.variants)]
+    pairs = [*shown.pairs, *((name, DISORDER) for name in shown.variants)]
     pairs = pl.DataFrame(pairs, ("variant", "minus"), orient="row")
     rows = contrasts.filter(pl.col("group").is_null(), metric=shown.metric, view=shown.view)
     rows = rows.join(pairs, on=("variant", "minus"), how="semi")

@@ -92,8 +92,8 @@ class Panels:
     def finish(self, shown: Shown, counts: pl.DataFrame | str, legend: Styles, *, x: str, y: str | Named) -> Figure:
         """The finished figure: title and legend above the panels, a note below them; a panel without values says so.
 
-        The note counts the reviews of a table (`counted`), or is given. `x` and `y` are labels of the axes, `y` also one
-        for each row. In the style `paper`, title and note are left out of the picture; the figure's label keeps them.
+        The note counts the reviews of a table (`counted`), or is given. `x` and `y` are labels of the axes, `y` perhaps
+        one a row. In the style `paper`, title and note are left out of the picture; the figure's label keeps them.
         """
         lowest = {axes.get_subplotspec().colspan.start: axes for axes in self.axes.values()}
         for (row, _), axes in self.axes.items():

@@ -31,6 +31,7 @@ def curves(
     variants: Named,
     metrics: Named,
     margin: float,
+    ladder: Sequence[str] = (),
 ) -> Markup | None:
     """The scripts that draw the charts into the element #charts; None where the tables have nothing of these metrics.
 
@@ -41,6 +42,7 @@ def curves(
         variants: (name, label) of each variant.
         metrics: (name, title) of each metric that can be chosen.
         margin: share of the yardstick that is negligible.
+        ladder: variants with growing disorder, the least first.
     """
     levels = _named(summary, models, variants, metrics).select(*_KEYS, *_NUMBERS)
     if levels.is_empty():
@@ -49,10 +51,10 @@ def curves(
         pl.col("minus") == ORIGINAL, pl.col("group").is_null(), pl.col("verdict") != NOT_TESTED, ~_is_part()
     )
     changes = _named(changes, models, variants, metrics).with_columns(bound=margin * pl.col("yardstick"))
-    charts = [_chart(levels, variants, "Mean over reviews, and its 95 % interval")]
+    charts = [_chart(levels, variants, ladder, "Mean over reviews, and its 95 % interval")]
     if not changes.is_empty():
         title = ["Variant minus original, review by review;", "filled: decided, grey: negligible"]
-        charts.append(_chart(changes.select(*_KEYS, *_NUMBERS, "bound", "verdict"), variants, title))
+        charts.append(_chart(changes.select(*_KEYS, *_NUMBERS, "bound", "verdict"), variants, ladder, title))
     chosen = [_chosen(name, levels[name].unique(maintain_order=True).to_list()) for name in ("metric", "view", "model")]
     chart = alt.vconcat(*charts, params=[one.param for one in chosen]).resolve_legend(
         color="shared", strokeDash="shared"
@@ -86,9 +88,9 @@ def _chosen(name: str, options: Sequence[str]) -> Any:
     )
 
 
-def _chart(rows: pl.DataFrame, variants: Named, title: Any) -> alt.LayerChart:
+def _chart(rows: pl.DataFrame, variants: Named, ladder: Sequence[str], title: Any) -> alt.LayerChart:
     """Lines with bands over depth, of the metric, view and model that are chosen; rows with a bound are differences."""
-    labels, styles = [label for _, label in variants], list(variant_styles(variants).values())
+    labels, styles = [label for _, label in variants], list(variant_styles(dict(variants), ladder).values())
     dashes = [[1, 0] if style.dashes == "-" else [_LINE * length for length in style.dashes[1]] for style in styles]
     legend = alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=2)
     scale = alt.Scale(domain=labels, range=[one.colour for one in styles])
