@@ -105,7 +105,7 @@ def script_of(rule: Rule) -> Path:
 def named_modules(rule: Rule) -> list[str]:
     """The modules that the script of a rule imports by name, and those that these import so."""
     if rule.script.endswith("plot.py"):
-        return [f"figures.{figure['module']}" for name, figure in rule.params.items() if name != "code"]
+        return sorted({f"figures.{function.partition('.')[0]}" for function, _ in rule.params.figures})
     tables = value_of(rule.params.get("tables")) or {}
     return [*filter(None, [value_of(rule.params.get("module"))]), *tables]
 

@@ -65,7 +65,7 @@ def test_a_stage_is_a_target(checkout):
 
 def test_attention_can_be_left_out(checkout):
     printed = overlaid(checkout, states={"record_attention": False})
-    assert "plot_attention" not in printed
+    assert "attention_heatmap" not in printed
     assert "first_token_attention_share" not in printed
 
 

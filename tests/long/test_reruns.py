@@ -25,13 +25,14 @@ MEASURES = (
 # of the originals alone, as this study has it
 OF_ORIGINALS = ("measure_pooled", "extract_components")
 EFFECTS = ("estimate_interventions", "estimate_consequences")
+PLOTS = ("plot_states", "plot_contrasts", "plot_texts", "plot_effects")
 # what reads the tables of a rule
 READERS = {
     "collect_texts": ["collect", "collect_further", *EFFECTS, "plot_texts"],
-    "collect": ["estimate_depth", "estimate", "plot_curves", "plot_attention"],
-    "collect_further": ["plot_curves", "plot_components", "judge_claims"],
+    "collect": ["estimate_depth", "estimate", "plot_states"],
+    "collect_further": ["plot_states", "judge_claims"],
     "estimate_depth": ["judge_claims"],
-    "estimate": ["judge_claims", "plot_contrasts"],
+    "estimate": ["judge_claims", "plot_contrasts", "plot_states"],
     "estimate_interventions": ["judge_claims", "plot_effects"],
     "estimate_consequences": ["judge_claims", "plot_effects"],
 }
@@ -86,9 +87,7 @@ def test_the_same_configuration_twice(edited):
 
 # keys and their values -> the jobs that follow
 KEYS = [
-    # figures of a kind share a job
-    ({"figures.titles": {"mauve": "Consecutive layers"}}, {"plot_curves": 1}),
-    ({"figures.titles": {"effective_rank": "How many directions"}}, {"plot_curves": 1}),
+    ({"figures.labels": {"tiny": "Tiny"}}, dict.fromkeys(PLOTS, 1)),
     ({"similarity.threshold": 0.6}, below("collect_texts")),
     ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect")),
     ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate_depth", "estimate")),

@@ -97,12 +97,11 @@ def test_what_changes_no_result_is_told_apart():
     assert set(type(model).model_fields) == set(model.params())
 
 
-def test_null_takes_a_model_a_label_or_a_title_away():
-    figures = {"labels": {"tiny": "Tiny", "other": None}, "titles": {"mauve": None}}
+def test_null_takes_a_model_or_a_label_away():
+    figures = {"labels": {"tiny": "Tiny", "other": None}}
     study = study_of({"models.other": None}, figures=figures)
     assert list(study.models) == ["tiny"]
     assert study.figures.labels == {"tiny": "Tiny"}
-    assert study.figures.titles == {}
 
 
 def test_paths_may_name_environment_variables(monkeypatch):
