@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from homogenization.statistics.doses import Condition
+from homogenization.statistics.effects import Condition
 from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, UNTOUCHED
 
 COSINE = "cosine_anisotropy"

@@ -8,9 +8,7 @@ RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence"
 WITH_MARGIN = {"resampling": RESAMPLING | STUDY.contrasts.params("margin")}
 ENOUGH_REVIEWS = {"n_reviews": STUDY.corpus.n_reviews, **STUDY.contrasts.params("min_reviews")}
 BALANCE = {"pairs": STUDY.balanced, "max_imbalance": STUDY.contrasts.max_imbalance}
-TRAINING = {"models": STUDY.trained_models, "controls": STUDY.penalty_controls}
-EXTREMA = STUDY.contrasts.params("confidence") | {"names": STUDY.contrasted_metrics}
-EXTREMA |= STUDY.extrema.params() if STUDY.finds_extrema else {}
+EXTREMA = {"names": STUDY.contrasted_metrics} | (STUDY.extrema.params() if STUDY.finds_extrema else {})
 # MB of a number of each text that each model reads
 BY_READINGS = 6 * STUDY.n_readings // 5
 
@@ -105,12 +103,10 @@ rule collect_further:
         variants=of_variants("variants", STUDY.variants) if STUDY.balanced else [],
         texts=of_jobs("measures", STUDY.jobs, name="texts") if STUDY.balanced else [],
         losses=expand("<results>/training/{model}/losses.parquet", model=STUDY.trained_models),
-        summary="<results>/tables/summary.parquet" if STUDY.trained_models else [],
     output:
         **when(STUDY.balanced, balance=shown_table("balance", "Balance of the controls")),
         **when(STUDY.component_jobs, components="<results>/tables/components.parquet"),
         **when(STUDY.trained_models, training="<results>/tables/training.parquet"),
-        **when(STUDY.trained_models, penalties="<results>/tables/penalties.parquet"),
         mauve="<results>/tables/mauve.parquet",
     log:
         "<logs>/tables/collect_further.log",
@@ -122,7 +118,7 @@ rule collect_further:
             "tables.mauve": {},
             **when(STUDY.component_jobs, **{"tables.components": {}}),
             **when(STUDY.balanced, **{"tables.balance": BALANCE}),
-            **when(STUDY.trained_models, **{"tables.training": TRAINING}),
+            **when(STUDY.trained_models, **{"tables.training": {"models": STUDY.trained_models}}),
         },
     script:
         "../scripts/tabulate.py"
@@ -158,13 +154,15 @@ rule estimate:
     """Differences between variants, peaks and troughs over depth, the part of the first token."""
     input:
         metrics="<results>/tables/metrics.parquet",
+        summary="<results>/tables/summary.parquet",
         similarity="<results>/tables/similarity.parquet",
         predictions="<results>/tables/predictions.parquet",
+        training="<results>/tables/training.parquet" if STUDY.penalty_controls else [],
         balance="<results>/tables/balance.csv" if STUDY.balanced else [],
         corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards) if STUDY.contrasts.by else [],
     output:
         **when(STUDY.finds_extrema, extrema="<results>/tables/extrema.parquet"),
-        **when(STUDY.correlates_first_token, first_token="<results>/tables/first_token.parquet"),
+        **when(STUDY.penalty_controls, penalties="<results>/tables/penalties.parquet"),
         contrasts="<results>/tables/contrasts.parquet",
         comparisons=shown_table("comparisons", "Reviews of each comparison"),
     log:
@@ -187,7 +185,10 @@ rule estimate:
                 **STUDY.contrasts.params("by"),
             },
             **when(STUDY.finds_extrema, **{"statistics.extrema": EXTREMA}),
-            **when(STUDY.correlates_first_token, **{"statistics.first_token": {"resampling": RESAMPLING}}),
+            **when(
+                STUDY.penalty_controls,
+                **{"statistics.penalties": {"controls": STUDY.penalty_controls, "resampling": RESAMPLING}},
+            ),
         },
     script:
         "../scripts/tabulate.py"
@@ -218,7 +219,7 @@ if STUDY.intervention_jobs:
             code=code("tabulate", *TABULATED_BY, "statistics"),
             tables={
                 "tables.intervened": {},
-                "statistics.interventions": {**WITH_MARGIN, **STUDY.contrasts.params("min_reviews")},
+                "statistics.effects": {**WITH_MARGIN, **STUDY.contrasts.params("min_reviews")},
             },
         script:
             "../scripts/tabulate.py"
@@ -236,7 +237,6 @@ if STUDY.consequences:
         output:
             consequences="<results>/tables/consequences.parquet",
             probes="<results>/tables/probes.parquet",
-            harm=shown_table("harm", "Homogenization and harm of each condition", "Consequences", caption="harm_table"),
         log:
             "<logs>/tables/estimate_consequences.log",
         conda:
@@ -247,8 +247,11 @@ if STUDY.consequences:
         params:
             code=code("tabulate", *TABULATED_BY, "statistics"),
             tables={
-                "tables.consequences": {},
-                "statistics.consequences": {"resampling": RESAMPLING, "controls": STUDY.controls},
+                "statistics.consequences": {
+                    **WITH_MARGIN,
+                    **STUDY.contrasts.params("min_reviews"),
+                    "controls": STUDY.controls,
+                },
             },
         script:
             "../scripts/tabulate.py"

@@ -1,5 +1,7 @@
 """The table of contrasts: each number by another route, and what it must not depend on."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -76,7 +78,7 @@ def contrasts_of(values, pairs=PAIRS, min_reviews=0, similarity=None, chosen=SET
     accepted = values.select("variant", "review_id").unique().with_columns(accepted=True)
     similarity = similarity_of(accepted) if similarity is None else similarity
     comparisons = comparisons_table(similarity, pairs, N, min_reviews)
-    return contrast_table(values, comparisons, similarity, chosen, **more)
+    return contrast_table(values, comparisons, similarity, replace(chosen, min_reviews=min_reviews), **more)
 
 
 def side(values, variant, model="alpha", **cell):
@@ -194,7 +196,7 @@ def test_a_model_that_reads_too_few_of_the_accepted_reviews_is_not_tested():
     read = (pl.col("model") == "alpha") | (pl.col("variant") != "end") | pl.col("review_id").is_in(REVIEWS[:4])
     table = contrasts_of(values.filter(read), min_reviews=5)
     few = table.filter(model="beta", minus="end")
-    assert few["reason"].unique().to_list() == ["4 reviews read by beta; at least 5 are needed"]
+    assert few["reason"].unique().to_list() == ["4 reviews have a value; at least 5 are needed"]
     assert set(table.filter(model="alpha")["reason"]) == {None}
 
 

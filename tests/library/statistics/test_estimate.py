@@ -1,6 +1,7 @@
 """The estimator against scipy and a plain permutation test, its invariants, and rates that are known."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -146,12 +147,17 @@ def test_nothing_is_decided_where_one_unit_carries_half_of_the_variance(n, reaso
 
 
 def test_what_is_not_tested_has_a_reason_and_no_test():
-    row = untested(estimated(skewed(20, 1)), "too few", "mean").row(0, named=True)
-    assert (row["verdict"], row["reason"], row["n_reviews"]) == ("not tested", "too few", 20)
-    assert np.isnan([row["mean"], row["p_max_t"], row["yardstick"]]).all()
-    assert np.isfinite(row["ci_low"])
-    given_reason = estimate(cells_of(np.ones((3, 1))), skewed(3, 1), SETTINGS, reason="too few").row(0, named=True)
-    assert np.isnan([given_reason[name] for name in NUMBERS]).all()
+    both = skewed(20, 2)
+    both[5:, 1] = np.nan
+    table = estimate(cells_of(both), both, replace(SETTINGS, min_reviews=6))
+    assert table["reason"].to_list() == [None, "5 reviews have a value; at least 6 are needed"]
+    assert table.select(NUMBERS).fill_nan(None).null_count().row(0) == (1,) * len(NUMBERS)
+    told = estimate(cells_of(both), both, SETTINGS, reason="too few of all")
+    assert set(told["verdict"]) == {"not tested"}
+    assert told.select(NUMBERS).unpivot()["value"].is_nan().all()
+    row = untested(table, pl.lit("a place")).row(0, named=True)
+    assert (row["verdict"], row["reason"], row["n_reviews"]) == ("not tested", "a place", 20)
+    assert np.isfinite([row["mean"], row["ci_low"]]).all()
 
 
 def test_differences_within_rounding_are_none():

@@ -1,76 +1,73 @@
+"""Correlations with the first token: scipy's within layers, and what has none."""
+
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
-from homogenization.statistics.correlation import pearson_within_layers
-from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, tabulate
-from homogenization.statistics.resampling import bootstrap_weights
-from library.statistics.shared import metric_rows, within_layers
-from measured import wide_of
+from homogenization.statistics.estimate import Settings
+from homogenization.statistics.first_token import OUTCOME, PREDICTORS, correlations
+from library.statistics.shared import metric_rows
 
-NORM, RATIO, SHARE, ATTENTION = PREDICTORS
-DRAWS, CONFIDENCE, SEED = 200, 0.9, 3
-DRAWN = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED}
+NORM, *_, ATTENTION = PREDICTORS
+SETTINGS = Settings(200, 0.9, 3)
 
 
-def metrics_table(values, **more):
-    """Rows of tables/metrics.parquet from {(view, metric): (reviews, layers) values}."""
-    return pl.concat([metric_rows(of_metric, metric, view, **more) for (view, metric), of_metric in values.items()])
-
-
-def study(n=12, layers=4, seed=0):
+def study(n=30, layers=4, seed=0, alike=0.5):
     """Outcome and predictors of random numbers; attention begins after the first block."""
     generator = np.random.default_rng(seed)
-    x = generator.random((n, layers)) + 0.1
-    values = {("raw", OUTCOME): x, ("raw_without_first", OUTCOME): generator.random((n, layers))}
-    for predictor in PREDICTORS:
-        values["all_tokens", predictor] = x * generator.random((n, layers))
+    outcome = generator.random((n, layers)) + 0.1
+    values = {("raw", OUTCOME): outcome, ("raw_without_first", OUTCOME): generator.random((n, layers))}
+    values |= {("all_tokens", name): alike * outcome + generator.random((n, layers)) for name in PREDICTORS}
     values["all_tokens", ATTENTION][:, 0] = np.nan
     return values
 
 
-def table_of(values, **more):
-    return tabulate(wide_of(metrics_table(values, **more)), DRAWN)
+def table_of(values, *more):
+    rows = [metric_rows(of_metric, metric, view) for (view, metric), of_metric in values.items()]
+    return correlations(pl.concat([*rows, *more]), SETTINGS)
 
 
-class TestTable:
-    def test_schema_keys_and_counts(self):
-        table = table_of(study())
-        assert dict(table.schema) == FIRST_TOKEN_SCHEMA
-        keys = ("model", "variant", "view", "predictor")
-        assert table.select(keys).is_unique().all()
-        assert len(table) == 2 * len(PREDICTORS)
-        assert (table["n_reviews"] == 12).all()
-        counts = dict(table.select("predictor", "n_values").unique().rows())
-        assert counts == {NORM: 48, RATIO: 48, SHARE: 48, ATTENTION: 36}
+def test_it_is_the_mean_over_layers_of_scipys():
+    values = study()
+    others = metric_rows(study(seed=1)["raw", OUTCOME], OUTCOME, variant="front")
+    table = table_of(values, others)
+    assert len(table) == 2 * len(PREDICTORS)
+    for row in table.iter_rows(named=True):
+        first = int(row["statistic"] == ATTENTION)  # layer that has values
+        x, y = values["all_tokens", row["statistic"]], values[row["view"], OUTCOME]
+        expected = [stats.spearmanr(x[:, layer], y[:, layer]).statistic for layer in range(first, 4)]
+        assert row["mean"] == pytest.approx(np.mean(expected))
+        assert row["ci_low"] < row["mean"] < row["ci_high"]
+        assert row["n_reviews"] == 30
+        assert (row["verdict"] == "higher") == (row["ci_low"] > 0)
+        assert np.isnan([row["p_max_t"], row["yardstick"]]).all()
+    assert set(table.filter(view="raw")["verdict"]) == {"higher"}
 
-    def test_estimates_and_intervals(self):
-        values = study()
-        table = table_of(values)
-        weights = bootstrap_weights(12, DRAWS, SEED)
-        for row in table.iter_rows(named=True):
-            first = int(row["predictor"] == ATTENTION)  # layer that has values
-            x, y = values["all_tokens", row["predictor"]][:, first:], values[row["view"], OUTCOME][:, first:]
-            assert row["pearson"] == pytest.approx(within_layers(x, y), abs=1e-12)
-            low, high = np.quantile(pearson_within_layers(x, y, weights), [0.05, 0.95])
-            assert (row["pearson_low"], row["pearson_high"]) == pytest.approx((low, high), abs=1e-12)
 
-    def test_order_of_rows_other_jobs_and_other_metrics_do_not_matter(self):
-        own = metrics_table(study())
-        more = [
-            metrics_table(study(n=7, seed=1), model="other"),
-            metrics_table(study(seed=2), variant="front"),
-            metrics_table(study(seed=3), point="final_norm"),
-            metrics_table({("unit", OUTCOME): np.ones((12, 4)), ("raw", "effective_rank"): np.ones((12, 4))}),
-        ]
-        mixed = pl.concat([own, *more]).sample(fraction=1, shuffle=True, seed=0)
-        table = tabulate(wide_of(mixed), DRAWN)
-        alone = tabulate(wide_of(own), DRAWN)
-        assert table.filter(model="m", variant="original").equals(alone)
+def test_its_interval_covers_what_it_estimates():
+    """In 200 studies of normal values with a correlation of .5, whose rank correlation is (6 / pi) asin(.25)."""
+    truth, covered = 6 / np.pi * np.arcsin(0.25), 0
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        x = generator.standard_normal((60, 2))
+        y = 0.5 * x + np.sqrt(0.75) * generator.standard_normal((60, 2))
+        row = table_of({("raw", OUTCOME): x, ("all_tokens", NORM): y}).row(0, named=True)
+        covered += row["ci_low"] <= truth <= row["ci_high"]
+    assert 0.82 <= covered / 200 <= 0.96
 
-    def test_what_the_study_lacks_has_no_row(self):
-        values = {key: of for key, of in study().items() if key[1] != ATTENTION and key[0] != "raw_without_first"}
-        table = table_of(values)
-        assert set(table["predictor"]) == {NORM, RATIO, SHARE}
-        assert set(table["view"]) == {"raw"}
-        assert table_of({key: of for key, of in study().items() if key[1] != OUTCOME}).is_empty()
+
+def test_a_first_token_that_is_the_same_in_every_review_has_none():
+    values = study()
+    values["all_tokens", NORM][:, :2] = 7 + 1e-7 * study(seed=2)["raw", OUTCOME][:, :2]
+    found = table_of(values).filter(statistic=NORM, view="raw").row(0, named=True)
+    x, y = values["all_tokens", NORM], values["raw", OUTCOME]
+    assert found["mean"] == pytest.approx(np.mean([stats.spearmanr(x[:, n], y[:, n]).statistic for n in (2, 3)]))
+    values["all_tokens", NORM] = np.full((30, 4), 7.0)
+    assert NORM not in table_of(values)["statistic"]
+
+
+def test_what_the_study_lacks_has_no_row():
+    values = {key: of for key, of in study().items() if key[1] != ATTENTION and key[0] != "raw_without_first"}
+    assert set(table_of(values)["statistic"]) == set(PREDICTORS[:3])
+    assert table_of({key: of for key, of in study().items() if key[1] != OUTCOME}).is_empty()

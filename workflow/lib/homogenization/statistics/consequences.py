@@ -1,85 +1,105 @@
-"""The tables `probes` and `harm`: what homogenization costs each model."""
+"""The tables `consequences` and `probes`: what homogenization costs each model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from homogenization.consequences.schemas import HARM_SCHEMA, OUTCOMES_OF_HARM
-from homogenization.names.columns import ends_of
-from homogenization.names.numbers import NO_HEAD
-from homogenization.names.variants import ORIGINAL
+from homogenization.interventions.schemas import INTERVENED_SCHEMA
+from homogenization.names.columns import columns, condition_columns
+from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE
 from homogenization.run.parquet import read_tables
-from homogenization.statistics.doses import CONTROLS, Condition, Runs, change, runs_of
-from homogenization.statistics.pooled_states import PROBES_SCHEMA, probes_table, with_condition
-from homogenization.statistics.resampling import Resampling, mean_interval, means
-from homogenization.tables.intervened import CONDITION, UNTOUCHED, without_draw
-from homogenization.tables.over_reviews import keep_accepted
+from homogenization.statistics.effects import EFFECTS_SCHEMA, effects_table, text_effects
+from homogenization.statistics.estimate import Settings
+from homogenization.tables.intervened import CONDITION, UNTOUCHED, by_review, without_draw
+from homogenization.tables.over_reviews import keep_accepted, summarise
 
-SCHEMAS = {"probes": PROBES_SCHEMA, "harm": HARM_SCHEMA}
+QUANTITIES = {  # column of the readings -> quantity of the table
+    "log_loss": "log_loss",
+    "correct": "accuracy",
+    "null_log_loss": "null_log_loss",
+    "null_correct": "null_accuracy",
+}
+_PLACE = (*CONDITION, "variant", "quantity", "layer", "depth")
+#: A row for each model, condition, text (`variant`), quantity and layer ([consequences](consequences.md)).
+PROBES_SCHEMA = {
+    **columns("model"),
+    **condition_columns(*CONDITION),
+    **columns("variant"),
+    #: `log_loss` in nats, `accuracy`, and the same with permuted labels, of the originals alone: `null_log_loss`,
+    #: `null_accuracy`
+    "quantity": pl.String,
+    **columns("layer", "depth", "n_reviews", "mean", "ci_low", "ci_high"),
+}
+#: As [`interventions`](#interventionsparquet). The metric is `cosine_anisotropy` or `normalized_effective_rank`; in the
+#: view `predictions` `kl` and `cross_entropy`, which stand at the output; in the view `pooled` `probe_log_loss`.
+CONSEQUENCES_SCHEMA = dict(EFFECTS_SCHEMA)
+SCHEMAS = {"consequences": CONSEQUENCES_SCHEMA, "probes": PROBES_SCHEMA}
+_KEYS = ("model", "variant", "review_id", "condition")
 
 
 def tabulate(
-    controls: Mapping[str, Mapping[str, str]],
-    resampling: Mapping[str, Any],
     *,
-    consequences: pl.DataFrame,
-    similarity: pl.DataFrame,
+    metrics: Sequence[str],
     texts: Sequence[str],
     readings: Sequence[str],
+    similarity: pl.DataFrame,
+    controls: Mapping[str, Mapping[str, str]],
+    resampling: Mapping[str, Any],
+    min_reviews: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `probes` and `harm`.
+    """The tables `consequences` and `probes`.
 
     Args:
-        controls: by variant and role, the name of its control.
-        resampling: fields of `Resampling`.
-        consequences: the table `consequences`.
+        metrics: files of metrics by layer of all jobs (`INTERVENED_SCHEMA`).
+        texts: files of doses of all jobs (`DOSES_SCHEMA`).
+        readings: files of probes of all models (`POOLED_READINGS_SCHEMA`).
         similarity: the table `similarity`.
-        texts: files of doses of all jobs.
-        readings: files of what probes found.
+        controls: by variant and role, the name of its control.
+        resampling: fields of `Settings`.
+        min_reviews: fewest reviews with which an effect is tested.
     """
-    drawn = Resampling(**resampling)
-    told = with_condition(read_tables(readings), read_tables(texts).with_columns(without_draw()))
-    probes = probes_table(keep_accepted(told, similarity), similarity, controls, drawn)
-    return probes, harm_table(consequences, drawn.confidence)
+    doses = keep_accepted(read_tables(texts), similarity)
+    read = keep_accepted(read_tables(readings), similarity)
+    rows = pl.concat([read_tables(metrics), of_predictions(doses), of_pooled_states(read)])
+    by_run = rows.partition_by("model", "variant", as_dict=True)
+    runs = sorted(doses.partition_by("model", "variant", as_dict=True).items())
+    values = pl.concat(by_review(by_run[run], of_run) for run, of_run in runs)
+    settings = Settings(**resampling, min_reviews=min_reviews)
+    # what a dose costs a model, it costs where the sink moves too
+    changed = effects_table(values.with_columns(sink_moved=pl.lit(False)), settings)
+    return pl.concat([changed, text_effects(values, similarity, controls, settings)]), probes_table(read, doses)
 
 
-def harm_table(consequences: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    """The change from the untouched run by each condition, review by review, on the originals: `HARM_SCHEMA`.
-
-    All reviews count, those in which another token took over the sink too; `n_sink_moved` counts these. The KL is
-    never negative.
-
-    Args:
-        consequences: tables/consequences.parquet.
-        confidence: level of the intervals.
-    """
-    rows = []
-    for (model,), of_model in sorted(consequences.partition_by("model", as_dict=True).items()):
-        originals = of_model.filter(variant=ORIGINAL)
-        runs = runs_of(originals.with_columns(sink_moved=pl.lit(False)))
-        moved = originals.group_by(CONDITION).agg(pl.col("review_id").filter("sink_moved").n_unique().alias("n"))
-        for condition in sorted((one for one in runs.values if one.kind != UNTOUCHED), key=str):
-            own = [pl.col(name).eq_missing(value) for name, value in condition._asdict().items()]
-            by_outcome = {name: _changes(runs, condition, cell) for name, cell in OUTCOMES_OF_HARM.items()}
-            row = {
-                "model": model,
-                **condition._asdict(),
-                "placebo": condition.pattern in CONTROLS.get(condition.kind, ()),
-                "n_reviews": int(max((~np.isnan(values)).sum() for values in by_outcome.values())),
-                "n_sink_moved": moved.filter(*own)["n"].sum(),
-                "reason": NO_HEAD if np.isnan(by_outcome["kl"]).all() else None,
-            }
-            for name, values in by_outcome.items():
-                interval = means(values[:, None]), *mean_interval(values[:, None], confidence)
-                row |= ends_of(name, [end.item() for end in interval])
-            rows.append(row)
-    return pl.DataFrame(rows, schema=HARM_SCHEMA)
+def of_predictions(texts: pl.DataFrame) -> pl.DataFrame:
+    """KL and cross-entropy of each text and condition as rows of metrics at the last layer; none of an encoder."""
+    rows = texts.unpivot([KL, CROSS_ENTROPY], index=_KEYS, variable_name="metric", value_name="value")
+    last = {"layer": pl.lit(0), "depth": pl.lit(1.0), "view": pl.lit(PREDICTIONS)}
+    return _beside_untouched(rows.drop_nulls("value").with_columns(**last))
 
 
-def _changes(runs: Runs, condition: Condition, cell: tuple[str, str, str]) -> np.ndarray:
-    """(reviews,) change of one cell; NaN where a review, or the study, lacks it."""
-    if cell not in runs.cells or condition not in runs.values:
-        return np.full(max(len(runs.review_ids), 1), np.nan)
-    return change(runs, condition)[:, list(runs.cells).index(cell)]
+def of_pooled_states(readings: pl.DataFrame) -> pl.DataFrame:
+    """Log-loss of the probe of each text, condition and layer as rows of metrics."""
+    rows = readings.select(*_KEYS, "layer", "depth", value="log_loss", metric=pl.lit(PROBE), view=pl.lit(POOLED))
+    return _beside_untouched(rows)
+
+
+def _beside_untouched(rows: pl.DataFrame) -> pl.DataFrame:
+    """`rows` with the value of the untouched run (`INTERVENED_SCHEMA`)."""
+    keys = ("model", "variant", "review_id", "metric", "layer")
+    untouched = rows.filter(condition=UNTOUCHED).select(*keys, untouched="value")
+    both = rows.join(untouched, on=keys, how="left", maintain_order="left")
+    return both.select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA)
+
+
+def probes_table(readings: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
+    """Log-loss and accuracy of probes by layer: `PROBES_SCHEMA`; random draws of one condition are averaged."""
+    conditions = texts.with_columns(without_draw()).select(*_KEYS, *CONDITION)
+    told = readings.join(conditions, on=_KEYS, maintain_order="left").rename(QUANTITIES)
+    keys = ["model", "review_id", *(name for name in _PLACE if name != "quantity")]
+    long = told.unpivot(list(QUANTITIES.values()), index=keys, variable_name="quantity").filter(
+        pl.col("value").is_not_nan()
+    )
+    of_reviews = long.group_by("model", *_PLACE, "review_id", maintain_order=True).agg(pl.col("value").mean())
+    means = summarise(of_reviews, ("model", *_PLACE), "value").select(*PROBES_SCHEMA)
+    return means.cast(PROBES_SCHEMA).sort("model", *_PLACE)

@@ -61,7 +61,7 @@ def contrast_table(
         values: rows of `VALUES_SCHEMA`, whose reviews of a variant are the accepted ones; those of predictions too.
         comparisons: the table `comparisons`, a row for each contrast.
         similarity: the table `similarity`, which says of which reviews the two texts are the same.
-        settings: draws, levels and margin.
+        settings: draws, levels, margin and fewest reviews.
         models: in the order of the configuration: the first that predicts lends its losses to those that do not.
         ladder: variants that are disorder of more and more of the text; fewer than two are none.
         groups: names of reviews by group, which are contrasted beside all reviews.
@@ -72,13 +72,11 @@ def contrast_table(
         told = _Compared(of_model, similarity, losses.get(model, {}), ladder, settings.seed)
         chosen = {None: np.full(len(of_model.review_ids), True)}
         chosen |= {name: np.isin(of_model.review_ids, list(reviews)) for name, reviews in (groups or {}).items()}
-        for variant, minus, reason, n_needed in comparisons.select("variant", "minus", "reason", "n_needed").rows():
+        for variant, minus, reason in comparisons.select("variant", "minus", "reason").rows():
             for other, changes in told.changes_of(variant, minus):
                 for group, reviews in chosen.items():
                     of_group = changes[reviews & ~np.isnan(changes).all(axis=1)]
-                    few = f"{len(of_group)} reviews read by {model}; at least {n_needed} are needed"
-                    why = reason or (few if len(of_group) < n_needed else None)
-                    table = estimate(of_model.cells, of_group, settings, _FAMILY, why)
+                    table = estimate(of_model.cells, of_group, settings, _FAMILY, reason)
                     names = {"model": model, "variant": variant, "minus": other, "group": group}
                     named = table.with_columns(pl.lit(name, pl.String).alias(key) for key, name in names.items())
                     parts.append(named.filter((pl.col("metric") != LOSS) | (pl.col("minus") != DISORDER)))
@@ -181,7 +179,9 @@ def tabulate(
     values = pl.concat([values, values_of_predictions(predictions)])
     groups = groups_of(read_tables(corpus), by) if by else None
     chosen = {"models": models, "ladder": ladder, "groups": groups}
-    return contrast_table(values, comparisons, similarity, Settings(**resampling), **chosen), comparisons
+    return contrast_table(
+        values, comparisons, similarity, Settings(**resampling, min_reviews=min_reviews), **chosen
+    ), comparisons
 
 
 def groups_of(corpus: pl.DataFrame, by: str) -> dict[str, list[str]]:

@@ -9,7 +9,9 @@ import polars as pl
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, estimate, untested
+from homogenization.statistics.first_token import correlations
 from homogenization.statistics.layers import pools_as_reviews
 from homogenization.statistics.values import Values
 from homogenization.tables.metrics import values_of
@@ -22,7 +24,9 @@ DEPTH_SCHEMA = {
     **columns("view", "metric"),
     #: `slope`; `net_change`, `net_change_after_first`: value at the output minus that before the first block, and minus
     #: that after it; `steepest`: depth of the midpoint of the step with the fastest change towards homogenization,
-    #: without the reviews in which no step goes there
+    #: without the reviews in which no step goes there. Of singular anisotropy also `first_token_norm` and other such
+    #: metrics: Spearman's correlation with them over the originals of a layer, averaged over layers, with a bootstrap
+    #: interval, which decides
     "statistic": pl.String,
     **ESTIMATE_SCHEMA,
 }
@@ -44,15 +48,21 @@ def tabulate(
     """
     sources = [values_of(metrics), *([] if pooled is None else [pools_as_reviews(pooled)])]
     parts = [pl.DataFrame(schema=DEPTH_SCHEMA)]
+    drawn = Settings(**resampling)
     for source in sources:
         rows = source.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in(names))
         for (model,), of_model in sorted(rows.partition_by("model", as_dict=True).items()):
             values = Values.of(of_model)
             for variant in values.by_variant:
-                table = _of_variant(values, variant, Settings(**resampling))
-                named = table.with_columns(model=pl.lit(model), variant=pl.lit(variant), group=pl.lit(None, pl.String))
-                parts.append(named.select(*DEPTH_SCHEMA))
+                parts.append(_named(_of_variant(values, variant, drawn), model, variant))
+    for (model,), of_model in sorted(sources[0].partition_by("model", as_dict=True).items()):
+        parts.append(_named(correlations(of_model, drawn), model, ORIGINAL))
     return pl.concat(parts).sort("model", "variant", maintain_order=True)
+
+
+def _named(table: pl.DataFrame, model: str, variant: str) -> pl.DataFrame:
+    names = {"model": model, "variant": variant, "group": None}
+    return table.with_columns(pl.lit(name, pl.String).alias(key) for key, name in names.items()).select(*DEPTH_SCHEMA)
 
 
 def _of_variant(values: Values, variant: str, settings: Settings) -> pl.DataFrame:
@@ -69,9 +79,7 @@ def _of_variant(values: Values, variant: str, settings: Settings) -> pl.DataFram
         cells += [(view, metric, name, rows["yardstick"][0]) for name in found]
     schema = {**columns("view", "metric"), "statistic": pl.String, "yardstick": pl.Float64}
     table = estimate(pl.DataFrame(cells, schema=schema, orient="row"), np.column_stack(derived), settings)
-    place = pl.col("statistic") == STEEPEST
-    told = [table.filter(~place), untested(table.filter(place), "a place is no difference")]
-    return pl.concat(told).sort("view", "metric", maintain_order=True)
+    return untested(table, pl.when(statistic=STEEPEST).then(pl.lit("a place is no difference")))
 
 
 def slopes(values: np.ndarray, depth: np.ndarray) -> np.ndarray:

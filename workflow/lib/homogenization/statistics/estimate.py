@@ -59,25 +59,27 @@ class Settings:
         confidence: level of the intervals, between 0 and 1; tests are at the level 1 - confidence.
         seed: seed of the draws, the same for every model.
         margin: share of the yardstick within which a difference is negligible; NaN where none is.
+        min_reviews: fewest units with which a cell is tested.
     """
 
     draws: int
     confidence: float
     seed: int
     margin: float = np.nan
+    min_reviews: int = 0
 
 
 def estimate(
     cells: pl.DataFrame, values: np.ndarray, settings: Settings, family: Sequence[str] = (), reason: str | None = None
 ) -> pl.DataFrame:
-    """The columns of `ESTIMATE_SCHEMA` behind those of `cells`.
+    """The columns of `ESTIMATE_SCHEMA` behind those of `cells`; of what is not tested, the numbers are NaN.
 
     Args:
         cells: a row for each cell, with its metric; yardstick, or none of the differences is negligible.
         values: (units, cells).
-        settings: draws, level and margin.
+        settings: draws, level, margin and fewest units.
         family: columns of `cells` that are alike in cells that are corrected together; none: each cell stands alone.
-        reason: why nothing is tested: the numbers are NaN then, but for n_reviews.
+        reason: why nothing is tested.
     """
     numbers = summary(values, settings.confidence)
     numbers |= {"p_wilcoxon": signed_ranks(values), "p_max_t": max_t(values, _families(cells, family), settings)}
@@ -90,14 +92,18 @@ def estimate(
         reason=pl.Series(reasons, dtype=pl.String),
     )
     table = table.with_columns(pl.col(name).cast(dtype) for name, dtype in ESTIMATE_SCHEMA.items())
-    return table if reason is None else untested(table, reason, "mean", "ci_low", "ci_high", "median")
+    too_few = pl.format("{} reviews have a value; at least {} are needed", "n_reviews", pl.lit(settings.min_reviews))
+    too_few = pl.when(pl.col("n_reviews") < settings.min_reviews).then(too_few)
+    return untested(table, pl.coalesce(pl.lit(reason, pl.String), too_few), "mean", "ci_low", "ci_high", "median")
 
 
-def untested(table: pl.DataFrame, reason: str, *numbers: str) -> pl.DataFrame:
-    """`table` without tests and verdict, for this `reason`; these further `numbers` become NaN too."""
-    gone = ("p_wilcoxon", "p_max_t", "yardstick", *numbers)
-    return table.with_columns(pl.lit(np.nan).alias(name) for name in gone).with_columns(
-        verdict=pl.lit(NOT_TESTED), reason=pl.lit(reason)
+def untested(table: pl.DataFrame, reason: pl.Expr, *numbers: str) -> pl.DataFrame:
+    """`table` without tests and verdict, where there is a `reason` for it; these `numbers` become NaN there too."""
+    gone = pl.col("p_wilcoxon", "p_max_t", "yardstick", *numbers)
+    return table.with_columns(
+        pl.when(reason.is_null()).then(gone).otherwise(np.nan),
+        verdict=pl.when(reason.is_null()).then("verdict").otherwise(pl.lit(NOT_TESTED)),
+        reason=pl.coalesce(reason, "reason"),
     )
 
 

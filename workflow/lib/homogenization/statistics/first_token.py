@@ -1,74 +1,72 @@
-"""The table `first_token`: correlations of singular anisotropy with the first token, over reviews within layers."""
-
-from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import Any
+"""How singular anisotropy goes together with the first token, over reviews within layers: rows of the table `depth`."""
 
 import numpy as np
 import polars as pl
 
 from homogenization.metrics.registry import ALL_TOKENS
-from homogenization.names.columns import columns, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.statistics.correlation import paired, pearson_within_layers
-from homogenization.statistics.layers import LayerValues, layer_values
-from homogenization.statistics.resampling import Resampling, resampled
-from homogenization.tables.metrics import values_of
+from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import HIGHER, LOWER, UNDECIDED
+from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings
+from homogenization.tables.over_reviews import as_array
 
-#: A row for each model, variant, view of the outcome and predictor. The outcome is `max_explainable_variance` of the
-#: residual stream. A predictor that the study does not compute has no rows. Intervals are percentile bootstrap
-#: intervals over reviews.
-FIRST_TOKEN_SCHEMA = {
-    **columns("model", "variant"),
-    "view": pl.String,  #: view of the outcome: `raw` or `raw_without_first`
-    #: `first_token_norm`, `first_token_norm_ratio`, `first_token_energy_share` or `first_token_attention_share`
-    "predictor": pl.String,
-    #: Pearson correlation over the reviews of a layer, averaged over layers; NaN if one of the two is constant
-    **with_ends("pearson"),
-    "n_reviews": pl.Int64,  #: reviews with both values at some layer
-    "n_values": pl.Int64,  #: reviews and layers with both values
-}
-SCHEMAS = {"first_token": FIRST_TOKEN_SCHEMA}
-OUTCOME = "max_explainable_variance"
+OUTCOME, OUTCOME_VIEWS = "max_explainable_variance", ("raw", "raw_without_first")
 PREDICTORS = (
     "first_token_norm",
     "first_token_norm_ratio",
     "first_token_energy_share",
     "first_token_attention_share",
 )
-OUTCOME_VIEWS = ("raw", "raw_without_first")
+_DRAWS = 1000
+_CONSTANT = 1e-6  # relative: after a BOS token, the first is the same in every review up to the rounding of float32
 
 
-def tabulate(metrics: pl.DataFrame, resampling: Mapping[str, Any]) -> pl.DataFrame:
-    """Correlations of `OUTCOME` with each of `PREDICTORS` along the residual stream: the table `first_token`.
+def correlations(values: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """view, metric, statistic (the predictor) and `ESTIMATE_SCHEMA` of the originals of one model.
+
+    `mean` is Spearman's correlation over the reviews of a layer, averaged over layers, with its percentile bootstrap
+    interval over reviews. It has no p; its interval decides.
 
     Args:
-        metrics: the table `metrics`.
-        resampling: fields of `Resampling`: bootstrap draws and the level of the intervals.
-
-    Returns:
-        `FIRST_TOKEN_SCHEMA`, sorted by model and variant.
+        values: rows of `VALUES_SCHEMA`.
+        settings: level and seed.
     """
-    wanted = values_of(metrics).filter(
-        pl.col("point") == RESIDUAL_STREAM,
-        ((pl.col("metric") == OUTCOME) & pl.col("view").is_in(OUTCOME_VIEWS)) | pl.col("metric").is_in(PREDICTORS),
-    )
-    drawn = Resampling(**resampling)
-    rows = [
-        (model, variant, *row)
-        for (model, variant), table in sorted(wanted.partition_by("model", "variant", as_dict=True).items())
-        for row in _rows_of_job(layer_values(table), drawn)
-    ]
-    return pl.DataFrame(rows, schema=FIRST_TOKEN_SCHEMA, orient="row")
-
-
-def _rows_of_job(job: LayerValues, drawn: Resampling) -> Iterator[tuple]:
-    weights = drawn.weights(len(job.review_ids))
+    rows = values.filter(point=RESIDUAL_STREAM, variant=ORIGINAL)
+    axes = [rows.select(name).unique().sort(name) for name in ("review_id", "layer")]
+    found = []
     for view in OUTCOME_VIEWS:
         for predictor in PREDICTORS:
-            outcome, values = job.of(view, OUTCOME), job.of(ALL_TOKENS, predictor)
-            if outcome is None or values is None:
-                continue
-            present = paired(values, outcome)[2]
-            correlation = resampled(partial(pearson_within_layers, values, outcome), weights, drawn.confidence)
-            yield view, predictor, *np.asarray(correlation), int(present.any(axis=1).sum()), int(present.sum())
+            cells = (rows.filter(view=view, metric=OUTCOME), rows.filter(view=ALL_TOKENS, metric=predictor))
+            x, y = (as_array(cell, "value", *axes) for cell in cells)
+            layers = _varies(x) & _varies(y)
+            if layers.any():
+                numbers = within_layers(x[:, layers], y[:, layers], settings)
+                found.append({"view": view, "metric": OUTCOME, "statistic": predictor, **numbers})
+    schema = dict.fromkeys(("view", "metric", "statistic"), pl.String) | ESTIMATE_SCHEMA
+    return pl.DataFrame(found, schema=schema).with_columns(pl.selectors.float().fill_null(np.nan))
+
+
+def within_layers(x: np.ndarray, y: np.ndarray, settings: Settings) -> dict[str, float | str]:
+    """Spearman's correlation of `x` and `y` (reviews, layers) within layers, over the reviews with all values."""
+    from scipy.stats import bootstrap, rankdata
+
+    there = ~np.isnan(x + y).any(axis=1)
+
+    def correlation(drawn: np.ndarray, axis: int = -1) -> np.ndarray:
+        ranks = (rankdata(values[there][drawn], axis=-2) for values in (x, y))
+        a, b = (of - of.mean(axis=-2, keepdims=True) for of in ranks)
+        return ((a * b).sum(axis=-2) / np.sqrt((a**2).sum(axis=-2) * (b**2).sum(axis=-2))).mean(axis=-1)
+
+    reviews = np.arange(there.sum())
+    drawn = {"n_resamples": _DRAWS, "confidence_level": settings.confidence, "rng": settings.seed}
+    low, high = bootstrap(
+        (reviews,), correlation, vectorized=True, method="percentile", batch=100, **drawn
+    ).confidence_interval
+    verdict = HIGHER if low > 0 else LOWER if high < 0 else UNDECIDED
+    ends = {"ci_low": low, "ci_high": high, "verdict": verdict}
+    return {"n_reviews": len(reviews), "mean": float(correlation(reviews)), **ends}
+
+
+def _varies(values: np.ndarray) -> np.ndarray:
+    """Whether the values of a layer are there and vary by more than rounding, (layers,)."""
+    return np.ptp(values, axis=0) > _CONSTANT * np.abs(values).max(axis=0)
