@@ -18,7 +18,6 @@ rule collect_texts:
     input:
         originals=of_variants("variants", ["original"]),
         rewritten=of_variants("variants", STUDY.rewritten),
-        texts=of_variants("variants", STUDY.variants),
         similarity=of_variants("similarity", STUDY.rewritten),
         random_pairs=of_variants("similarity", ["random_pairs"]),
         fluency=of_variants("fluency", STUDY.variants) if STUDY.fluency else [],
@@ -32,7 +31,6 @@ rule collect_texts:
         **when(STUDY.audit.ratings, audit=shown_table("audit", "Sound sentences")),
         similarity="<results>/tables/similarity.parquet",
         acceptance=shown_table("acceptance", "Accepted rewritings"),
-        placement="<results>/tables/placement.parquet",
     log:
         "<logs>/tables/collect_texts.log",
     conda:
@@ -50,7 +48,6 @@ rule collect_texts:
                 "max_excess": STUDY.fluency.max_excess if STUDY.fluency else None,
                 "n_reviews": STUDY.corpus.n_reviews,
             },
-            "tables.placement": {},
             **when(STUDY.written, **{"tables.rewriting": {"variants": STUDY.written}}),
             **when(STUDY.audit.ratings, **{"tables.audit": {}}),
         },
@@ -62,14 +59,12 @@ rule collect:
     """Metrics of every text, layer and view, and of pooled tokens; predictions; attention by position; records."""
     input:
         similarity="<results>/tables/similarity.parquet",
-        runs=of_jobs("states", STUDY.jobs, ".json"),
         matrices=of_jobs("measures", STUDY.jobs, name="matrices"),
         attention=of_jobs("measures", STUDY.jobs, name="attention"),
         texts=of_jobs("measures", STUDY.jobs, name="texts"),
         pooled=of_jobs("pooled", STUDY.jobs_of(STUDY.pooled.variants)),
     output:
         **when(STUDY.states.record_attention, attention="<results>/tables/attention.parquet"),
-        extraction="<results>/tables/extraction.parquet",
         metrics="<results>/tables/metrics.parquet",
         predictions="<results>/tables/predictions.parquet",
         summary="<results>/tables/summary.parquet",
@@ -83,7 +78,6 @@ rule collect:
     params:
         code=code("tabulate", *TABULATED_BY),
         tables={
-            "tables.extraction": {},
             "tables.metrics": {"metrics": sorted(STUDY.tabulated_metrics)},
             "tables.predictions": {},
             "tables.summary": {},
@@ -100,8 +94,7 @@ rule collect_further:
         similarity="<results>/tables/similarity.parquet",
         mauve=of_jobs("mauve", STUDY.jobs_of(STUDY.mauve_variants)),
         components=of_jobs("components", STUDY.component_jobs),
-        variants=of_variants("variants", STUDY.variants) if STUDY.balanced else [],
-        texts=of_jobs("measures", STUDY.jobs, name="texts") if STUDY.balanced else [],
+        predictions="<results>/tables/predictions.parquet" if STUDY.balanced else [],
         losses=expand("<results>/training/{model}/losses.parquet", model=STUDY.trained_models),
     output:
         **when(STUDY.balanced, balance=shown_table("balance", "Balance of the controls")),
@@ -158,13 +151,11 @@ rule estimate:
         similarity="<results>/tables/similarity.parquet",
         predictions="<results>/tables/predictions.parquet",
         training="<results>/tables/training.parquet" if STUDY.penalty_controls else [],
-        balance="<results>/tables/balance.csv" if STUDY.balanced else [],
         corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards) if STUDY.contrasts.by else [],
     output:
         **when(STUDY.finds_extrema, extrema="<results>/tables/extrema.parquet"),
         **when(STUDY.penalty_controls, penalties="<results>/tables/penalties.parquet"),
         contrasts="<results>/tables/contrasts.parquet",
-        comparisons=shown_table("comparisons", "Reviews of each comparison"),
     log:
         "<logs>/tables/estimate.log",
     conda:

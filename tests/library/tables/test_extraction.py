@@ -1,41 +1,23 @@
+"""Run records as a table, and what was too long for a model."""
+
 import json
 
 import polars as pl
-import pytest
 
-from homogenization.tables.extraction import EXTRACTION_SCHEMA, tabulate
-
-FRONT = {"model": "m", "variant": "front"}
+from homogenization.tables.extraction import EXTRACTION_SCHEMA, records
 
 
-@pytest.fixture
-def tables_of(tmp_path):
-    def made(*records):
-        paths = [tmp_path / f"{number}.json" for number in range(len(records))]
-        for path, record in zip(paths, records, strict=True):
-            path.write_text(json.dumps(record))
-        return tabulate(paths)
-
-    return made
-
-
-def test_a_row_for_each_record(tables_of):
-    record = {name: 1 for name, dtype in EXTRACTION_SCHEMA.items() if dtype != pl.String}
-    record |= {**FRONT, "shard": "000", "device": "cpu", "dtype": "float32", "weights": "a folder", "more": 3}
-    table = tables_of(record)
+def test_a_row_for_each_record_and_texts_that_are_left_out_are_announced(tmp_path, caplog):
+    paths = []
+    for number, (model, n, left_out) in enumerate([("a", 5, 1), ("a", 12, 2), ("b", 6, 0)]):
+        record = {"model": model, "max_tokens": 64, "n_reviews": n, "n_left_out": left_out, "weights": "w", "more": 3}
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps(record))
+    table = records(paths)
     assert dict(table.schema) == EXTRACTION_SCHEMA
-    assert table.row(0, named=True)["n_tokens"] == 1
-    assert table.row(0)[:3] == ("m", "front", "000")
-
-
-def test_texts_that_are_left_out_are_announced(tables_of, caplog):
-    records = [("a", "front", 5, 1), ("a", "front", 6, 0), ("a", "original", 12, 2), ("b", "front", 6, 0)]
-    tables_of(
-        *(
-            {"model": model, "variant": variant, "shard": "0", "max_tokens": 64, "n_reviews": n, "n_left_out": left_out}
-            for model, variant, n, left_out in records
-        )
-    )
+    assert table.select("model", "n_reviews", "weights").rows() == [("a", 5, "w"), ("a", 12, "w"), ("b", 6, "w")]
+    assert table["device"].null_count() == 3
     assert [message.partition(", since")[0] for message in caplog.messages] == [
-        "models.a: of 26 texts of all variants, 3 are left out"
+        "models.a: of 20 texts of all variants, 3 are left out"
     ]
+    assert records([]).equals(pl.DataFrame(schema=EXTRACTION_SCHEMA))

@@ -1,151 +1,162 @@
+"""Which rewritten reviews are accepted, what rewriting changed in them, and which reviews a comparison has."""
+
 import math
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table, too_few_accepted
-from homogenization.tables.similarity import (
-    ACCEPTANCE_SCHEMA,
-    CHANGES_SCHEMA,
-    SIMILARITY_SCHEMA,
-    acceptance_table,
-    similarity_table,
-    tabulate,
-)
-from homogenization.variants.schemas import VARIANT_SCHEMA
+from examples import example_table
+from homogenization.tables.comparisons import same_texts, too_few
+from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA, sentence_counts, tabulate
+from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA, VARIANT_SCHEMA
 from measured import written
 
-REVIEWS = ("a", "b", "c")
+CURE = "Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more"
+RANDOM = example_table(SCORE_SCHEMA, variant="random_pairs", review_id=["a", "b", "c"], f1=[0.3, 0.4, 0.5])
+COUNTS = ("n_sentences", "n_sentences_moved", "n_sentences_in_place", "n_sentences_not_moved")
 
 
-def scores(variant, f1, reviews=REVIEWS, **more):
-    columns = {"review_id": list(reviews), "precision": f1, "recall": f1, "f1": f1, **more}
-    return pl.DataFrame(columns, schema_overrides={"review_id": pl.String, "f1": pl.Float64}).select(
-        pl.lit(variant).alias("variant"), pl.all()
-    )
+def scores(variant, **f1):
+    return example_table(SCORE_SCHEMA, variant=variant, review_id=list(f1), f1=list(f1.values()))
 
 
-RANDOM = scores("random_pairs", [0.3, 0.4, 0.5], other_review_id=["b", "c", "a"])
+def losses(variant, **values):
+    return example_table(FLUENCY_SCHEMA, variant=variant, review_id=list(values), loss_per_word=list(values.values()))
 
 
-def test_a_review_is_accepted_in_each_variant_by_itself():
-    table = similarity_table(
-        [scores("front", [0.9, 0.8, math.nan]), scores("end", [0.92, 0.7], "ab")], [RANDOM], threshold=0.8
-    )
-    assert dict(table.schema) == SIMILARITY_SCHEMA
-    accepted = {(row["variant"], row["review_id"]): row["accepted"] for row in table.to_dicts()}
-    assert [accepted["front", review] for review in "abc"] == [True, True, False]  # the threshold itself is enough
-    assert [accepted["end", review] for review in "ab"] == [True, False]
-    assert [accepted["random_pairs", review] for review in "abc"] == [None] * 3
+def placed(sentence, before, after):
+    return {"phrase": "house", "sentence": sentence, "original_position": before, "position": after}
 
 
-def test_disorder_is_accepted_whatever_its_scores():
-    files = [scores("words", [0.1, 0.2, math.nan]), scores("front", [0.1, 0.9, 0.9])]
-    table = similarity_table(files, [RANDOM], threshold=0.8, max_excess=0.1, always_accepted=["words"])
-    accepted = table.filter("accepted")
-    assert accepted.select("variant", "review_id").rows() == [("words", review) for review in REVIEWS]
-    assert table.filter(variant="random_pairs")["accepted"].null_count() == 3
+def texts(variant, placements=(), **reviews):
+    rows = [(variant, name, text, None, list(placements)) for name, text in reviews.items()]
+    return pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row")
 
 
-def texts(folder, variant="front", **reviews):
-    """The arguments of the table that name texts: those of three reviews, and of a variant of which some are other."""
-    rows = [(name, f"The house of {name} burns.") for name in "abcd"]
-    originals = written(folder, pl.DataFrame(rows, schema=["review_id", "text"], orient="row"))
-    variants = [(variant, name, reviews.get(name, text), None, []) for name, text in rows]
-    rewritten = written(folder, pl.DataFrame(variants, schema=VARIANT_SCHEMA, orient="row"))
-    return {"originals": originals, "rewritten": rewritten}
+ORIGINALS = texts("original", **{name: f"The house of {name} burns." for name in "abcd"})
 
 
-def test_acceptance_lists_every_variant_and_says_where_the_threshold_rejects_most(tmp_path, caplog):
-    """One review could not be rewritten as front, and none as end."""
-    files = {
-        "similarity": written(tmp_path, scores("end", [], ""), scores("front", [0.9, 0.4, 0.3])),
-        "random_pairs": written(tmp_path, RANDOM),
-        "fluency": None,
-        **texts(tmp_path, a="Burns, the house of a!"),
-    }
-    similarity, acceptance = tabulate(["end", "front"], {"end": "end", "front": "front"}, 0.8, 4, **files)
-    assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
-    assert acceptance.rows() == [
-        ("end", 4, 0, 0, 0.0, 0, None, 0, 0, 0, 0, 0, None, None, pytest.approx(0.4), 0.8, None, None, None),
-        ("front", 4, 3, 1, 0.25, 1, 1.0, 3, 0, 0, 0, 0, pytest.approx(1.6 / 3), 0.4, pytest.approx(0.4), 0.8)
-        + (None,) * 3,
+def tables_of(folder, *scored, variants=("front",), fluency=(), rewritten=(), threshold=0.8, **more):
+    """The tables similarity and acceptance of a study of four reviews."""
+    files = {"similarity": scored, "random_pairs": [RANDOM], "fluency": fluency, "originals": [ORIGINALS]}
+    files = {name: written(folder, *parts) or None for name, parts in files.items()}
+    files["rewritten"] = written(folder, *rewritten)
+    return tabulate(list(variants), {name: name for name in variants}, threshold, 4, **files, **more)
+
+
+def test_a_review_is_accepted_in_each_variant_by_itself(tmp_path):
+    parts = scores("front", b=0.8, a=0.9, c=math.nan), scores("end", a=0.92, b=0.7), scores("words", a=0.1)
+    similarity, _ = tables_of(tmp_path, *parts, always_accepted=["words"], max_excess=None)
+    assert dict(similarity.schema) == SIMILARITY_SCHEMA
+    assert similarity.select("variant", "review_id", "accepted").rows() == [
+        *[("front", "b", True), ("front", "a", True), ("front", "c", False)],  # the threshold itself is enough
+        *[("end", "a", True), ("end", "b", False), ("words", "a", True)],
+        *[("random_pairs", name, None) for name in "abc"],
     ]
-    assert (
-        "similarity.threshold: 0.8 accept 1 of the 3 rewritten reviews of front, whose median F1 is 0.400"
-        in caplog.text
-    )
-    assert "of end" not in caplog.text  # the writer failed, not the threshold
-    assert similarity.filter(variant="end").is_empty()
-
-
-def losses(variant, values, reviews=REVIEWS):
-    columns = {"review_id": list(reviews), "n_words": 9, "n_tokens": 10, "loss_per_word": values}
-    return pl.DataFrame(columns, schema_overrides={"loss_per_word": pl.Float64}).select(
-        pl.lit(variant).alias("variant"), pl.all()
-    )
 
 
 def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_path, caplog):
     """Of four reviews, one is too unlike, one too clumsy, one lies at the bound, one has no loss."""
-    f1 = scores("front", [0.7, 0.9, 0.9, 0.9], "abcd")
-    fluency = [losses("original", [3.0, 4.0, 5.0], "abc"), losses("front", [3.5, 5.0, 5.75], "abc")]
-    table = similarity_table([f1], [RANDOM], fluency, threshold=0.8, max_excess=0.75)
-    assert dict(table.schema) == SIMILARITY_SCHEMA
-    front = table.filter(variant="front")
-    assert front.select("review_id", "loss_per_word", "excess_loss", "accepted").rows() == [
-        ("a", 3.5, 0.5, False),
-        ("b", 5.0, 1.0, False),
-        ("c", 5.75, 0.75, True),
-        ("d", None, None, False),
-    ]
-    assert similarity_table([f1], [], fluency, threshold=0.8)["accepted"].to_list() == [False, True, True, True]
-    assert table.filter(variant="random_pairs")["excess_loss"].null_count() == 3
-    files = {"similarity": written(tmp_path, f1), "random_pairs": written(tmp_path, RANDOM)}
-    files |= {"fluency": written(tmp_path, *fluency), **texts(tmp_path)}
-    similarity, acceptance = tabulate(["front"], {"front": "front"}, 0.8, 4, max_excess=0.75, **files)
-    assert similarity.drop(CHANGES_SCHEMA).equals(table.drop(CHANGES_SCHEMA))
-    assert acceptance.select("n_changed", "share_changed", "n_without_phrases").rows() == [(0, 0.0, 4)]
-    assert (
-        "front: 1 of 1 accepted texts are as the original, 4 without a key phrase; phrases moved in 0 of 0 sentences, "
-        "stood in place in 0, and could not move in 0. Comparisons are over texts that differ. Longer texts, "
-        "keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more."
-    ) in caplog.text
-    assert acceptance.select("n_accepted", "mean_loss_per_word", "median_excess_loss", "max_excess_loss").rows() == [
-        (1, 4.75, 0.75, 0.75)
-    ]
-    assert "similarity.threshold and fluency.max_excess: 0.8 and 0.75 accept 1 of the 4" in caplog.text
-    assert "median excess loss is 0.750 nats per word" in caplog.text
+    f1, original = scores("front", a=0.7, b=0.9, c=0.9, d=0.9), losses("original", a=3.0, b=4.0, c=5.0)
+    fluency = [original, losses("front", a=3.5, b=5.0, c=5.75)]
+    similarity, acceptance = tables_of(tmp_path, f1, fluency=fluency, max_excess=0.75)
+    rows = similarity.filter(variant="front").select("loss_per_word", "excess_loss", "accepted").rows()
+    assert rows == [(3.5, 0.5, False), (5.0, 1.0, False), (5.75, 0.75, True), (None, None, False)]
+    numbers = acceptance.select("n_accepted", "mean_loss_per_word", "median_excess_loss", "max_excess_loss").rows()
+    assert numbers == [(1, 4.75, 0.75, 0.75)]
+    assert "front: 1 of the 4 rewritten reviews are accepted" in caplog.text
 
 
-def test_only_the_original():
-    table = similarity_table([], [RANDOM], threshold=0.99)
-    assert table["variant"].unique().to_list() == ["random_pairs"]
-    assert acceptance_table(table, [], 0.99, 3).is_empty()
-    assert dict(similarity_table([], [], threshold=0.5).schema) == SIMILARITY_SCHEMA
+def test_acceptance_lists_every_variant(tmp_path, caplog):
+    """One review could not be rewritten as front, and none as end."""
+    front = texts("front", [placed(0, 0.5, 0.0)], a="House, the, of a burns!", b=ORIGINALS["text"][1])
+    more = {"variants": ["end", "front"], "rewritten": [front]}
+    similarity, acceptance = tables_of(tmp_path, scores("front", a=0.9, b=0.9, c=0.3), **more)
+    assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
+    none, some = acceptance.iter_rows(named=True)
+    assert list(none.values())[:7] == ["end", 4, 0, 0, 0.0, 0, None]
+    assert [some[name] for name in ("n_rewritten", "n_accepted", "acceptance_rate", "n_changed")] == [3, 2, 0.5, 1]
+    assert [some[name] for name in COUNTS] == [2, 2, 0, 0]
+    assert some["baseline_median_f1"] == none["baseline_median_f1"] == pytest.approx(0.4)
+    assert similarity.filter(variant="front")["changed"].to_list() == [True, False, None]
+    assert similarity.filter(variant="front")["first_word_changed"].to_list() == [True, False, None]
+    assert "1 of 2 accepted texts are as the original" in caplog.text
+    assert "end:" not in caplog.text  # the writer failed, not the threshold
+    assert tables_of(tmp_path, variants=[])[1].is_empty()
 
 
-def test_comparisons_count_what_is_accepted_in_both():
-    similarity = similarity_table(
-        [scores("front", [0.9, 0.9, 0.1]), scores("end", [0.9, 0.1, 0.9])], [RANDOM], threshold=0.8
-    )
-    pairs = [("front", "original"), ("original", "end"), ("front", "end"), ("lost", "original")]
-    table = comparisons_table(similarity, pairs, 4, 2)
-    assert dict(table.schema) == COMPARISONS_SCHEMA
-    assert table["n_accepted"].to_list() == [2, 2, 1, 0]
-    assert table["tested"].to_list() == [True, True, False, False]
-    assert table["reason"].to_list() == [
-        None,
-        None,
-        "1 of 4 reviews accepted in both; at least 2 are needed",
-        "0 of 4 reviews accepted; at least 2 are needed",
-    ]
-    assert too_few_accepted(similarity, ["original"], 1, 2) is None
+def test_words_in_their_order_decide_whether_a_text_changed(tmp_path):
+    """Capitals and punctuation do not."""
+    one = texts("front", a="the house, of a burns", b="House the of b burns.")
+    other = texts("end", a="The house of a burns!", b="burns house the of b")
+    parts = [scores(name, a=1.0, b=1.0) for name in ("front", "end")]
+    similarity, _ = tables_of(tmp_path, *parts, variants=["front", "end"], rewritten=[one, other])
+    rewritten = similarity.filter(pl.col("variant") != "random_pairs")
+    assert rewritten["changed"].to_list() == [False, True] * 2
+    hashes = rewritten["words_hash"].to_list()
+    assert hashes[0] == hashes[2]
+    assert hashes[1] != hashes[3]
 
 
-def test_tabulate_reads_the_shards_in_their_order(tmp_path):
-    shards = written(tmp_path, scores("front", [0.9], "b"), scores("front", [0.8], "a"))
-    files = {"similarity": shards, "random_pairs": written(tmp_path, RANDOM), "fluency": None, **texts(tmp_path)}
-    similarity, _ = tabulate(["front"], {"front": "front"}, 0.85, 2, **files)
-    assert similarity.select("review_id", "accepted").rows()[:2] == [("b", True), ("a", False)]
-    assert len(similarity) == 2 + 3
+@pytest.mark.parametrize(
+    ("placements", "edge", "counts"),
+    [
+        ([placed(0, 0.5, 0.0), placed(1, 0.0, 0.0), placed(2, 0.5, 0.5)], "front", (3, 1, 1, 1)),
+        ([placed(0, 0.0, 0.0), placed(0, 1.0, 0.5)], "front", (1, 1, 0, 0)),  # one of two phrases moved
+        ([placed(0, 0.0, 0.0), placed(0, 0.25, 0.25)], "front", (1, 0, 1, 0)),  # the second stands behind the first
+        ([placed(0, 1.0, 1.0)], "front", (1, 0, 0, 1)),  # at the other edge
+        ([placed(0, 1.0, 1.0)], None, (1, 0, 0, 1)),  # no edge to stand at
+        ([placed(0, None, None)], "end", (1, 0, 0, 1)),  # the phrase is the sentence
+    ],
+)
+def test_sentences_moved_in_place_and_not_moved(placements, edge, counts):
+    similarity = example_table(SIMILARITY_SCHEMA, variant="v", review_id=["a", "b"], placements=[placements, []])
+    assert sentence_counts(similarity, {"v": edge}).rows() == [("v", *counts)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), *[st.none() | st.sampled_from([0.0, 0.5, 1.0])] * 2), min_size=1),
+    st.sampled_from([None, "front", "end"]),
+)
+def test_every_sentence_is_counted_once(places, edge):
+    placements = [[placed(*place) for place in places]]
+    similarity = example_table(SIMILARITY_SCHEMA, variant="v", review_id=["a"], placements=placements)
+    ((_, n, *parts),) = sentence_counts(similarity, {"v": edge}).rows()
+    assert n == sum(parts) == len({sentence for sentence, *_ in places})
+
+
+def similar(**hashes):
+    """Accepted texts of each variant: a letter for each review; `o` is as the original."""
+    names = [(name, f"r{number:02d}", one) for name, texts in hashes.items() for number, one in enumerate(texts)]
+    variants, reviews, words = zip(*names, strict=True)
+    columns = {"variant": variants, "review_id": reviews, "words_hash": words, "changed": [one != "o" for one in words]}
+    return example_table(SIMILARITY_SCHEMA, accepted=True, **columns)
+
+
+def test_a_comparison_has_the_reviews_whose_texts_differ():
+    """A review that changed in one of two variants differs; one that changed alike in both does not."""
+    table = similar(front="aaaaoooo", inward="bbaoooob")
+    assert same_texts(table, "front", "inward")["review_id"].sort().to_list() == ["r02", "r04", "r05", "r06"]
+    assert same_texts(table, "original", "front")["review_id"].sort().to_list() == ["r04", "r05", "r06", "r07"]
+    assert same_texts(table, "front", "typo").is_empty()
+    rejected = table.with_columns(accepted=pl.col("review_id") != "r02")
+    assert same_texts(rejected, "front", "inward")["review_id"].sort().to_list() == ["r04", "r05", "r06"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "fewest", "reason"),
+    [
+        (("front", "original"), 3, None),
+        (("front", "original"), 4, f"17 of 20 texts are as the original; at least 4 have to differ. {CURE}"),
+        (("front", "end"), 5, f"16 of 20 texts are the same in both; at least 5 have to differ. {CURE}"),
+        (("end", "front"), 4, None),
+        (("few", "original"), 3, "2 of 20 reviews accepted; at least 3 are needed"),
+        (("front", "few"), 3, "2 of 20 reviews accepted in both; at least 3 are needed"),
+        (("lost", "original"), 1, "0 of 20 reviews accepted; at least 1 are needed"),
+    ],
+)
+def test_too_few_reviews_and_too_few_changed_texts_are_not_compared(pair, fewest, reason):
+    table = similar(front="a" * 3 + "o" * 17, end="b" * 4 + "o" * 16, few="ab")
+    assert too_few(table, pair, 20, fewest) == reason

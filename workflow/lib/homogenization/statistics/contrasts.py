@@ -15,7 +15,7 @@ from homogenization.run.parquet import read_tables
 from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate
 from homogenization.statistics.rest import DISORDER, FEWEST_STEPS, halves, rest
 from homogenization.statistics.values import PREDICTIONS, Values
-from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
+from homogenization.tables.comparisons import same_texts, too_few
 from homogenization.tables.metrics import VALUES_SCHEMA, values_of
 
 #: A row for each model, contrast, group, point, layer, view and metric, sorted by these, and one for each part of the
@@ -36,8 +36,7 @@ CONTRASTS_SCHEMA = {
     "metric": pl.String,
     **ESTIMATE_SCHEMA,
 }
-SCHEMAS = {"contrasts": CONTRASTS_SCHEMA, "comparisons": COMPARISONS_SCHEMA}
-INPUT_SCHEMAS = {"balance": BALANCE_SCHEMA}
+SCHEMAS = {"contrasts": CONTRASTS_SCHEMA}
 LOSS = "loss_per_word"
 OF_PREDICTIONS = (LOSS, "entropy", "divergence")
 # whose layers, or parts of the depth, `p_max_t` corrects for
@@ -47,7 +46,7 @@ _KEYS = ("model", "variant", "minus", "group", "point", "layers", "layer", "view
 
 def contrast_table(
     values: pl.DataFrame,
-    comparisons: pl.DataFrame,
+    contrasts: Mapping[tuple[str, str], str | None],
     similarity: pl.DataFrame,
     settings: Settings,
     *,
@@ -59,7 +58,7 @@ def contrast_table(
 
     Args:
         values: rows of `VALUES_SCHEMA`, whose reviews of a variant are the accepted ones; those of predictions too.
-        comparisons: the table `comparisons`, a row for each contrast.
+        contrasts: why each pair (variant, minus) is not tested; None where it is.
         similarity: the table `similarity`, which says of which reviews the two texts are the same.
         settings: draws, levels, margin and fewest reviews.
         models: in the order of the configuration: the first that predicts lends its losses to those that do not.
@@ -72,7 +71,7 @@ def contrast_table(
         told = _Compared(of_model, similarity, losses.get(model, {}), ladder, settings.seed)
         chosen = {None: np.full(len(of_model.review_ids), True)}
         chosen |= {name: np.isin(of_model.review_ids, list(reviews)) for name, reviews in (groups or {}).items()}
-        for variant, minus, reason in comparisons.select("variant", "minus", "reason").rows():
+        for (variant, minus), reason in contrasts.items():
             for other, changes in told.changes_of(variant, minus):
                 for group, reviews in chosen.items():
                     of_group = changes[reviews & ~np.isnan(changes).all(axis=1)]
@@ -150,10 +149,9 @@ def tabulate(
     metrics: pl.DataFrame,
     predictions: pl.DataFrame,
     similarity: pl.DataFrame,
-    balance: pl.DataFrame,
     corpus: Sequence[str] | None = None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `contrasts` and `comparisons`.
+) -> pl.DataFrame:
+    """The table `contrasts`.
 
     Args:
         contrasts: pairs (variant, minus).
@@ -167,21 +165,17 @@ def tabulate(
         metrics: the table `metrics`.
         predictions: the table `predictions`.
         similarity: the table `similarity`.
-        balance: the table `balance`, without rows where the study has no controls.
         corpus: files of the sample; None without groups.
     """
-    comparisons = comparisons_table(similarity, contrasts, n_reviews, min_reviews, balance)
-    for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
-        logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
-    if len(comparisons) and not comparisons["tested"].any():
-        logging.warning("no comparison of variants is tested: the study describes the originals alone")
+    reasons = {tuple(pair): too_few(similarity, pair, n_reviews, min_reviews) for pair in contrasts}
+    for (variant, minus), reason in reasons.items():
+        if reason is not None:
+            logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
     values = values_of(metrics).filter(pl.col("metric").is_in(list(names)))
     values = pl.concat([values, values_of_predictions(predictions)])
     groups = groups_of(read_tables(corpus), by) if by else None
-    chosen = {"models": models, "ladder": ladder, "groups": groups}
-    return contrast_table(
-        values, comparisons, similarity, Settings(**resampling, min_reviews=min_reviews), **chosen
-    ), comparisons
+    settings = Settings(**resampling, min_reviews=min_reviews)
+    return contrast_table(values, reasons, similarity, settings, models=models, ladder=ladder, groups=groups)
 
 
 def groups_of(corpus: pl.DataFrame, by: str) -> dict[str, list[str]]:
