@@ -5,6 +5,8 @@ import sys
 
 import polars as pl
 
+from homogenization.tables.extraction import records
+
 
 def test_a_misspelt_key_stops_everything_before_it_starts(project):
     project.config["corpus"]["n_review"] = 5
@@ -24,12 +26,12 @@ def test_a_configuration_without_its_option_is_no_target(project):
 
 def test_reviews_longer_than_the_context_are_left_out_and_counted(finished):
     finished.config["models"]["tiny"]["max_tokens"] = 400
-    printed = finished.make("results/tables/extraction.parquet", "plan")
-    read = pl.read_parquet(finished.folder / "results/tables/extraction.parquet")
+    printed = finished.make("results/report.html", "plan")
+    read = records(sorted((finished.folder / "results/states").rglob("*.json")))
     assert 0 < read["n_left_out"].sum() < 24
     announced = f"models.tiny: of 24 texts of all variants, {read['n_left_out'].sum()} are left out"
     assert f"warning: {announced}" in printed
-    assert announced in (finished.folder / "results/logs/tables/collect.log").read_text()
+    assert announced in (finished.folder / "results/logs/make_report.log").read_text()
     planned = pl.read_csv(finished.folder / "results/plan/plan.csv").row(0, named=True)
     assert (planned["reviews_left_out"], planned["tokens"]) == (read["n_left_out"].sum(), read["n_tokens"].sum())
 
@@ -38,6 +40,6 @@ def test_no_review_is_similar_enough(finished):
     """The run comes to its end and describes the originals; what it would have compared is not tested."""
     finished.config["similarity"]["threshold"] = 1.0
     finished.make("tables")
-    comparisons = (finished.folder / "results/tables/comparisons.csv").read_text()
-    assert "0 of 12 reviews" in comparisons
+    contrasts = pl.read_parquet(finished.folder / "results/tables/contrasts.parquet")
+    assert "0 of 12 reviews" in contrasts["reason"][0]
     assert "not tested" in (finished.folder / "results/tables/claims.csv").read_text()

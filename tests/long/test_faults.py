@@ -13,7 +13,7 @@ from conftest import Project
 STORE = "results/states/tiny/front/001.zarr.zip"
 MATRICES = "results/measures/tiny/front/001/matrices.parquet"
 VARIANT = "results/variants/front/001.parquet"
-PLACEMENT = "results/tables/placement.parquet"
+SIMILARITY = "results/tables/similarity.parquet"
 
 
 def remove(project: Project, *files: str) -> None:
@@ -32,7 +32,7 @@ def cut_short(path: Path) -> None:
 
 
 def test_a_store_and_a_table_that_are_cut_short_are_named_and_made_again_when_they_are_deleted(finished_run, finished):
-    for made, target in ((STORE, MATRICES), (VARIANT, PLACEMENT)):
+    for made, target in ((STORE, MATRICES), (VARIANT, SIMILARITY)):
         path = finished.folder / made
         cut_short(path)
         remove(finished, target)

@@ -75,7 +75,6 @@ if STUDY.rewritten:
         """Similarity of the variants, places of their key phrases, balance of the controls."""
         input:
             similarity="<results>/tables/similarity.parquet",
-            placement="<results>/tables/placement.parquet",
             balance="<results>/tables/balance.csv" if STUDY.balanced else [],
         output:
             drawn(OF_TEXTS),

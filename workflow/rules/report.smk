@@ -25,7 +25,7 @@ rule make_report:
         similarity="<results>/tables/similarity.parquet",
         acceptance="<results>/tables/acceptance.csv",
         balance="<results>/tables/balance.csv" if STUDY.balanced else [],
-        extraction="<results>/tables/extraction.parquet",
+        runs=of_jobs("states", STUDY.jobs, ".json"),
         sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
         keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
         variants=of_variants("variants", STUDY.variants),

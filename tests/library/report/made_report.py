@@ -11,8 +11,7 @@ from examples import example_table
 from homogenization.measures.measure import READ_TEXTS_SCHEMA, TOKENS_SCHEMA
 from homogenization.report.report import report_page
 from homogenization.run.parquet import write_table
-from homogenization.tables.comparisons import BALANCE_SCHEMA
-from homogenization.tables.extraction import EXTRACTION_SCHEMA
+from homogenization.tables.balance import BALANCE_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
 
@@ -103,7 +102,6 @@ def tables():
         "similarity": example_table(SIMILARITY_SCHEMA, **both, accepted=True, changed=True),
         "acceptance": example_table(ACCEPTANCE_SCHEMA, **accepted),
         "balance": example_table(BALANCE_SCHEMA, **unlike),
-        "extraction": example_table(EXTRACTION_SCHEMA, model=["big", "small"], n_left_out=[3, 0]),
         "sample": pl.DataFrame({"review_id": REVIEWS}),
         "keyphrases": pl.DataFrame({"review_id": REVIEWS, "phrase": ["film of note", "film"]}),
         "variants": pl.DataFrame(
@@ -131,7 +129,7 @@ def read_tables():
     }
 
 
-def made_page(folder, changed=None, **shown):
+def made_page(folder, changed=None, left_out=3, **shown):
     """The page of files in `folder`: of the tables, some of which are `changed`, or None for those not made."""
     inputs = {}
     for name, table in (tables() | (changed or {})).items():
@@ -143,6 +141,9 @@ def made_page(folder, changed=None, **shown):
         several = name in ("sample", "keyphrases", "variants", "texts", "tokens")
         inputs[name] = [str(file)] if several else str(file)
     (folder / "figure.svg").write_text(SVG)
+    inputs["runs"] = [str(folder / "run.json")]
+    record = {"model": "big", "n_reviews": 2, "n_left_out": left_out, "max_tokens": 9}
+    Path(inputs["runs"][0]).write_text(json.dumps(record))
     shown = SHOWN | shown
     inputs["figures"] = [str(folder / "figure.svg")] * len(shown["figures"])
     inputs["csv"] = [str(folder / "acceptance.csv")] * len(shown["csv"])

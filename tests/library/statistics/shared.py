@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 from examples import example_table
 from homogenization.tables.metrics import VALUES_SCHEMA
@@ -24,16 +23,6 @@ def metric_rows(
     names |= {"point": point, "view": view, "metric": metric}
     depth = layer / (values.shape[1] - 1)
     return example_table(VALUES_SCHEMA, **names, layer=layer, depth=depth, value=values.ravel())
-
-
-def within_layers(x, y):
-    """The mean over layers of the correlation over reviews, one of scipy at a time."""
-
-    def of(x, y):
-        there = ~np.isnan(x + y)
-        return stats.pearsonr(x[there], y[there]).statistic
-
-    return np.mean([of(x[:, layer], y[:, layer]) for layer in range(x.shape[1])])
 
 
 def mean_cosine(tokens):

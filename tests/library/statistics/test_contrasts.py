@@ -16,7 +16,7 @@ from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table, groups_of, values_of_predictions
 from homogenization.statistics.estimate import Settings
 from homogenization.statistics.rest import halves, rest
-from homogenization.tables.comparisons import comparisons_table
+from homogenization.tables.comparisons import too_few
 from homogenization.tables.metrics import VALUES_SCHEMA
 from homogenization.tables.predictions import PREDICTIONS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
@@ -77,8 +77,8 @@ def similarity_of(reviews):
 def contrasts_of(values, pairs=PAIRS, min_reviews=0, similarity=None, chosen=SETTINGS, **more):
     accepted = values.select("variant", "review_id").unique().with_columns(accepted=True)
     similarity = similarity_of(accepted) if similarity is None else similarity
-    comparisons = comparisons_table(similarity, pairs, N, min_reviews)
-    return contrast_table(values, comparisons, similarity, replace(chosen, min_reviews=min_reviews), **more)
+    reasons = {pair: too_few(similarity, pair, N, min_reviews) for pair in pairs}
+    return contrast_table(values, reasons, similarity, replace(chosen, min_reviews=min_reviews), **more)
 
 
 def side(values, variant, model="alpha", **cell):
@@ -250,7 +250,7 @@ def test_nothing_to_contrast(pairs):
 def test_the_script_writes_the_table(tmp_path):
     """From tables on the disk to the table with its metadata."""
     values = metric_values()
-    outputs = [tmp_path / "contrasts.parquet", tmp_path / "comparisons.csv"]
+    outputs = [tmp_path / "contrasts.parquet"]
     paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "similarity", "predictions")}
     write_table(wide_of(values), paths["metrics"])
     write_table(predicted(), paths["predictions"])
@@ -260,7 +260,7 @@ def test_the_script_writes_the_table(tmp_path):
     arguments = {"contrasts": PAIRS, "names": ["effective_rank", "resultant_length"], "n_reviews": N, "min_reviews": 6}
     arguments["resampling"] = {"draws": 600, "confidence": 0.95, "seed": 1, "margin": 0.02}
     arguments |= {"models": ["alpha"], "ladder": LADDER, "by": None}
-    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "balance": [], "corpus": []}, outputs, **arguments)
+    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "corpus": []}, outputs, **arguments)
     written = read_table(outputs[0])
     everything = pl.concat([values, values_of_predictions(predicted())])
     expected = contrasts_of(everything, PAIRS[:1], models=["alpha"], ladder=LADDER)

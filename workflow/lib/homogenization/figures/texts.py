@@ -31,7 +31,8 @@ def similarity(tables: Tables, shown: Shown) -> Figure:
 
 def placement(tables: Tables, shown: Shown) -> Figure:
     """Where the key phrases of each variant stand in their sentences: shares of phrases up to a position."""
-    table = tables["placement"].drop_nulls(["original_position", "position"]).filter(pl.col("variant") != ORIGINAL)
+    phrases = tables["similarity"].select("variant", "placements").explode("placements").drop_nulls()
+    table = phrases.unnest("placements").drop_nulls(["original_position", "position"])
     labels, styles = named_in(shown.variants, table["variant"]), variant_styles(shown.variants, shown.ladder)
     before = LineStyle(DARK, width=2.2)
     panels = Panels(ONE, height=3.0)

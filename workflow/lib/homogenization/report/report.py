@@ -26,15 +26,14 @@ from homogenization.report.page import grouped, render
 from homogenization.report.texts import one_sentence, text_data, underlined
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_input, read_table, read_tables
-from homogenization.tables.comparisons import BALANCE_SCHEMA
-from homogenization.tables.extraction import EXTRACTION_SCHEMA
+from homogenization.tables.balance import BALANCE_SCHEMA
+from homogenization.tables.extraction import records
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 
 FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
 _LONGEST_TABLE = 60  # rows of a table that stands on the page
 _SCHEMAS = {
-    **{"acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA, "extraction": EXTRACTION_SCHEMA},
-    **{"claims": CLAIMS_SCHEMA},
+    **{"acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA, "claims": CLAIMS_SCHEMA},
 }
 
 
@@ -43,8 +42,8 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
 
     Args:
         inputs: files of the rule by name: the tables `claims`, `contrasts`, `summary`, `metrics`, `similarity`,
-            `acceptance`, `balance` and `extraction`; lists of files of `sample`, `variants` and `keyphrases`, and of
-            `texts` and `tokens` as models read them; `figures` and `csv`, the files that are shown. What a study does
+            `acceptance` and `balance`; lists of files of `sample`, `variants` and `keyphrases`, `runs`, the records of
+            extractions, and of `texts` and `tokens` as models read them; `figures` and `csv`, the files that are shown. What a study does
             not make is empty.
         shown: what the configuration says (`config.presentation.report_parameters`).
         origin: where the study comes from (`reading.citation.provenance`).
@@ -52,6 +51,7 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     tables = {name: read_input(inputs[name], schema) for name, schema in _SCHEMAS.items()}
     tables |= {name: read_table(inputs[name]) for name in ("contrasts", "summary", "similarity")}
     tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants", "keyphrases")}
+    tables["extraction"] = records(inputs["runs"])
     labels = {name: shown[name] for name in ("models", "variants")}
     claims = verdicts.numbered(tables["claims"], dict(labels["models"]))
     main, imbalance = verdicts.main_claims(claims), out_of_balance(tables["balance"])

@@ -12,9 +12,9 @@ from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, estimate, untested
 from homogenization.statistics.first_token import correlations
-from homogenization.statistics.layers import pools_as_reviews
 from homogenization.statistics.values import Values
 from homogenization.tables.metrics import values_of
+from homogenization.tables.pooled import pools_as_reviews
 
 #: A row for each model, variant, view, metric and statistic, along the residual stream: means over reviews; in the view
 #: `pooled_centred` over pools, the output being that after the final norm.

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 
-from homogenization.metrics.spectral import SpectrumBatch, evaluate
+from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.names.columns import columns
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.run.parquet import read_tables
+from homogenization.tables.metrics import with_spectral
 
+POOLED_VIEW = "pooled_centred"
+_KEYS = ("model", "variant", "shard", "layer", "point", "depth", "view")
 #: A row for each model, variant, shard, layer, point, view and metric; sorted by these. The tokens of all reviews of a
 #: shard, accepted or not, are taken together.
 POOLED_METRICS_SCHEMA = {
@@ -21,30 +24,30 @@ POOLED_METRICS_SCHEMA = {
     **columns("value"),
 }
 SCHEMAS = {"pooled": POOLED_METRICS_SCHEMA}
-SPECTRAL = ("effective_rank", "max_explainable_variance", "participation_ratio")
-_KEYS = ("model", "variant", "shard", "layer", "point", "depth", "view")
+METRICS = (
+    "cosine_anisotropy",
+    "cosine_dispersion",
+    "effective_rank",
+    "max_explainable_variance",
+    "participation_ratio",
+)
 
 
 def tabulate(pooled: Sequence[str]) -> pl.DataFrame:
-    """Metrics of the pooled tokens in the files of all jobs: the table `pooled`, sorted by its keys.
+    """Metrics of the pooled tokens in the files of all jobs: the table `pooled`, sorted by its keys."""
+    measured = read_tables(pooled).rename({"cosine_std": "cosine_dispersion"})
+    spectral = with_spectral(measured).select(*_KEYS, *METRICS)
+    long = spectral.unpivot(METRICS, index=_KEYS, variable_name="metric").drop_nulls("value")
+    return long.select(*POOLED_METRICS_SCHEMA).cast(POOLED_METRICS_SCHEMA).sort(*_KEYS, "metric")
 
-    A view without singular values has `cosine_anisotropy` alone.
+
+def pools_as_reviews(pooled: pl.DataFrame) -> pl.DataFrame:
+    """The view `POOLED_VIEW` of the table as values of metrics: a pool in place of a review.
+
+    The output is that after the final norm, where there is one.
     """
-    measured = read_tables(pooled)
-    with_spectra = measured.drop_nulls("singular_values")
-    lengths = with_spectra["singular_values"].list.len().to_numpy().astype(np.int64)
-    batch = SpectrumBatch.from_flat(with_spectra["singular_values"].explode(empty_as_null=False).to_numpy(), lengths)
-    spectral = with_spectra.with_columns(pl.Series(name, evaluate(name, batch)) for name in SPECTRAL)
-    of_pairs = measured.drop_nulls("cosine_std").rename({"cosine_std": "cosine_dispersion"})
-    parts = [
-        _long(measured, ["cosine_anisotropy"]),
-        _long(of_pairs, ["cosine_dispersion"]),
-        _long(spectral, SPECTRAL),
-    ]
-    return pl.concat(parts).sort(*_KEYS, "metric")
-
-
-def _long(table: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
-    """The columns `metrics` of `table`, a row for each value."""
-    long = table.unpivot(on=metrics, index=_KEYS, variable_name="metric", value_name="value")
-    return long.select(*POOLED_METRICS_SCHEMA).cast(POOLED_METRICS_SCHEMA)
+    rows = pooled.filter(view=POOLED_VIEW).rename({"shard": "review_id"})
+    last = pl.col("point") == FINAL_NORM
+    after_norm = rows.filter(last).with_columns(pl.lit(RESIDUAL_STREAM).alias("point"))
+    keys = ["model", "variant", "review_id", "layer", "view", "metric"]
+    return pl.concat([rows.filter(~last).join(after_norm, on=keys, how="anti"), after_norm])
