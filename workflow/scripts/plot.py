@@ -6,7 +6,7 @@ from homogenization.run.job import job
 from homogenization.figures.grammar import Shown, save_figure
 from homogenization.figures.style import house_style
 from homogenization.run.parquet import read_input
-from homogenization.tables.comparisons import BALANCE_SCHEMA
+from homogenization.tables.balance import BALANCE_SCHEMA
 from homogenization.tables.intervened import DOSE_MEANS_SCHEMA
 
 OF_CSV = {"balance": BALANCE_SCHEMA, "doses": DOSE_MEANS_SCHEMA}
