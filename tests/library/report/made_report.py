@@ -143,7 +143,7 @@ def made_page(folder, changed=None, left_out=3, **shown):
     (folder / "figure.svg").write_text(SVG)
     inputs["runs"] = [str(folder / "run.json")]
     record = {"model": "big", "n_reviews": 2, "n_left_out": left_out, "max_tokens": 9}
-    Path(inputs["runs"][0]).write_text(json.dumps(record))
+    (folder / "run.json").write_text(json.dumps(record))
     shown = SHOWN | shown
     inputs["figures"] = [str(folder / "figure.svg")] * len(shown["figures"])
     inputs["csv"] = [str(folder / "acceptance.csv")] * len(shown["csv"])

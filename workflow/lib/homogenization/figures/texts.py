@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from homogenization.figures.grammar import ONE, Panels, Shown, Tables, draw_dots, legend_of, named_in
 from homogenization.figures.style import DARK, GREY, MARGIN, ZERO, LineStyle, variant_styles
-from homogenization.names.variants import ORIGINAL, RANDOM_PAIRS
+from homogenization.names.variants import RANDOM_PAIRS
 
 
 def similarity(tables: Tables, shown: Shown) -> Figure:

@@ -43,8 +43,8 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     Args:
         inputs: files of the rule by name: the tables `claims`, `contrasts`, `summary`, `metrics`, `similarity`,
             `acceptance` and `balance`; lists of files of `sample`, `variants` and `keyphrases`, `runs`, the records of
-            extractions, and of `texts` and `tokens` as models read them; `figures` and `csv`, the files that are shown. What a study does
-            not make is empty.
+            extractions, and of `texts` and `tokens` as models read them; `figures` and `csv`, the files that are shown.
+            What a study does not make is empty.
         shown: what the configuration says (`config.presentation.report_parameters`).
         origin: where the study comes from (`reading.citation.provenance`).
     """
