@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.names.columns import columns
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.run.parquet import read_tables
