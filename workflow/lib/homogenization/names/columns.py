@@ -10,6 +10,27 @@ from typing import Any
 import polars as pl
 
 ENDS = ("", "_low", "_high")  # of the names of an estimate and the ends of its interval
+#: Columns of what is read with changed attention
+CONDITION_COLUMNS = {
+    "condition": pl.String,  #: name of the [condition](causes.md#conditions), such as `steering-first-0.2-all`
+    "kind": pl.String,  #: what was done: `untouched`, `steering`, `masked`, `clipped`, `template`, `positions`
+    #: of steering or template; the masked key; who gets the sink's mass; the positions; null for `untouched`. In
+    #: `tables/`, the draws of `random` are one
+    "pattern": pl.String,
+    "blocks": pl.String,  #: blocks of steering; `all` for other kinds
+    "strength": pl.Float64,  #: λ, bound or signed strength; null for other kinds
+    "against": pl.String,  #: `untouched`, or the pattern of a control
+    "layers": pl.String,  #: `all`, `first`, `middle`, `last`, `output`: the layers that are averaged
+    "layer": pl.Int32,  #: the layer that is measured: 0 before the first block, l after block l
+    "view": pl.String,  #: `all_tokens`, `without_first`, `centred`, `after_quarter`
+    "kl": pl.Float64,  #: KL(untouched ‖ changed) of the next token, mean over the tokens, in nats; null for an encoder
+    "cross_entropy": pl.Float64,  #: of the review's tokens after the first, in nats; null for an encoder
+    "sink_moved": pl.Boolean,  #: another token took over the sink ([rule](causes.md#what-is-measured))
+    "n_sink_moved": pl.Int64,  #: reviews in which another token took over the sink
+    #: whether a norm follows attention inside its branch and undoes a common factor: `removed` is no control there
+    "branch_norm": pl.Boolean,
+    "reason": pl.String,  #: why it is not tested, with NaN for the numbers; null where it is
+}
 #: Columns of many tables
 COLUMNS = {
     "model": pl.String,  #: name of the model in the configuration
@@ -36,27 +57,6 @@ COLUMNS = {
     "relative_effect": pl.Float64,  #: mean or estimate / `yardstick`
     "p_max_t": pl.Float64,  #: p corrected within its family of rows ([statistics](statistics.md#many-tests))
     "seed": pl.Int64,  #: of the run
-}
-#: Columns of what is read with changed attention
-CONDITION_COLUMNS = {
-    "condition": pl.String,  #: name of the [condition](causes.md#conditions), such as `steering-first-0.2-all`
-    "kind": pl.String,  #: what was done: `untouched`, `steering`, `masked`, `clipped`, `template`, `positions`
-    #: of steering or template; the masked key; who gets the sink's mass; the positions; null for `untouched`. In
-    #: `tables/`, the draws of `random` are one
-    "pattern": pl.String,
-    "blocks": pl.String,  #: blocks of steering; `all` for other kinds
-    "strength": pl.Float64,  #: λ, bound or signed strength; null for other kinds
-    "against": pl.String,  #: `untouched`, or the pattern of a control
-    "layers": pl.String,  #: `all`, `first`, `middle`, `last`, `output`: the layers that are averaged
-    "layer": pl.Int32,  #: the layer that is measured: 0 before the first block, l after block l
-    "view": pl.String,  #: `all_tokens`, `without_first`, `centred`, `after_quarter`
-    "kl": pl.Float64,  #: KL(untouched ‖ changed) of the next token, mean over the tokens, in nats; null for an encoder
-    "cross_entropy": pl.Float64,  #: of the review's tokens after the first, in nats; null for an encoder
-    "sink_moved": pl.Boolean,  #: another token took over the sink ([rule](causes.md#what-is-measured))
-    "n_sink_moved": pl.Int64,  #: reviews in which another token took over the sink
-    #: whether a norm follows attention inside its branch and undoes a common factor: `removed` is no control there
-    "branch_norm": pl.Boolean,
-    "reason": pl.String,  #: why it is not tested, with NaN for the numbers; null where it is
 }
 
 
