@@ -104,8 +104,6 @@ def _selectable(table: pl.DataFrame) -> pl.DataFrame:
 def _find(rows: pl.DataFrame, where: Row) -> Row | str:
     """The row of a claim, or why there is none."""
     for column, value in where.items():
-        if column not in rows.columns:
-            return f"the study estimates nothing by {column}"
         same = (pl.col(column) - value).abs() < _ROUNDING if isinstance(value, float) else pl.col(column) == value
         if (left := rows.filter(same)).is_empty():
             return f"the study has no {_NAMED.get(column, column)} {value} here; it has {_listed(rows[column])}"

@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.names.columns import table_of
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, read_tables
@@ -145,7 +144,8 @@ def tabulate(
         for name, values in readings(placed, names.to_list(), labels, probes, seed).items():
             place = {"model": model, "variant": name, "condition": condition, "layer": layer, "depth": layer / n_blocks}
             columns = dict(zip(("log_loss", "correct", "null_log_loss", "null_correct"), values, strict=True))
-            table = table_of({"review_id": names, **place, **columns}, POOLED_READINGS_SCHEMA)
+            table = pl.DataFrame({"review_id": names, **place, **columns}, strict=False)
+            table = table.select(*POOLED_READINGS_SCHEMA).cast(POOLED_READINGS_SCHEMA)
             parts.append(table.filter(~np.isnan(placed[name]).any(axis=1)))
     return pl.concat(parts)
 

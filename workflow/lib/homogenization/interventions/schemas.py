@@ -2,16 +2,16 @@
 
 import polars as pl
 
-from homogenization.names.columns import columns, condition_columns
+from homogenization.names.columns import columns
 
 REVIEW_COLUMNS = {**columns("model", "variant", "review_id")}
-LAYER_COLUMNS = {**REVIEW_COLUMNS, **condition_columns("condition", "layer"), **columns("depth")}
+LAYER_COLUMNS = {**REVIEW_COLUMNS, **columns("condition", "layer"), **columns("depth")}
 
 #: A row for each review, layer and cell (metric, view) of a condition ([causes](causes.md)). The metadata contain
 #: `states` (model, weights and shard, as in the stores).
 INTERVENED_SCHEMA = {
     **LAYER_COLUMNS,
-    **condition_columns("view"),
+    **columns("view"),
     **columns("metric"),
     "value": pl.Float64,  #: NaN where the view has too few tokens
     #: the metric of the untouched run over the same tokens: `without_first` leaves out what is massive in either run
@@ -20,18 +20,18 @@ INTERVENED_SCHEMA = {
 #: A row for each review.
 DOSES_SCHEMA = {
     **REVIEW_COLUMNS,
-    **condition_columns("condition", "kind", "pattern", "blocks", "strength"),
+    **columns("condition", "kind", "pattern", "blocks", "strength"),
     **columns("n_tokens"),
-    **condition_columns("kl", "cross_entropy"),
+    **columns("kl", "cross_entropy"),
     #: total variation of the weights before and after, mean over changed blocks, heads and queries; null for positions
     "moved_mass": pl.Float64,
     "n_massive": pl.Int32,  #: massive tokens of the run
-    **condition_columns("sink_moved", "branch_norm"),
+    **columns("sink_moved", "branch_norm"),
 }
 #: A row for each review and layer.
 POOLED_STATES_SCHEMA = {
     **REVIEW_COLUMNS,
-    **condition_columns("condition", "layer"),
+    **columns("condition", "layer"),
     #: mean of the tokens without the first and the massive ones, (width,); NaN without such tokens
     "state": pl.List(pl.Float32),
 }

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.interventions.schemas import INTERVENED_SCHEMA
-from homogenization.names.columns import columns, condition_columns
+from homogenization.names.columns import columns
 from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE
 from homogenization.run.parquet import read_tables
 from homogenization.statistics.effects import EFFECTS_SCHEMA, effects_table, text_effects
@@ -24,7 +24,7 @@ _PLACE = (*CONDITION, "variant", "quantity", "layer", "depth")
 #: A row for each model, condition, text (`variant`), quantity and layer ([consequences](consequences.md)).
 PROBES_SCHEMA = {
     **columns("model"),
-    **condition_columns(*CONDITION),
+    **columns(*CONDITION),
     **columns("variant"),
     #: `log_loss` in nats, `accuracy`, and the same with permuted labels, of the originals alone: `null_log_loss`,
     #: `null_accuracy`

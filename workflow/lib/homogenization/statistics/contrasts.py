@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 
 from homogenization.names.columns import columns
+from homogenization.names.consequences import PREDICTED, PREDICTIONS
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_tables
 from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate
 from homogenization.statistics.rest import DISORDER, FEWEST_STEPS, halves, rest
-from homogenization.statistics.values import PREDICTIONS, Values
+from homogenization.statistics.values import Values
 from homogenization.tables.comparisons import same_texts, too_few
 from homogenization.tables.metrics import VALUES_SCHEMA, values_of
 
@@ -38,7 +39,6 @@ CONTRASTS_SCHEMA = {
 }
 SCHEMAS = {"contrasts": CONTRASTS_SCHEMA}
 LOSS = "loss_per_word"
-OF_PREDICTIONS = (LOSS, "entropy", "divergence")
 # whose layers, or parts of the depth, `p_max_t` corrects for
 _FAMILY = ("point", "view", "metric", pl.col("layers").is_null())
 _KEYS = ("model", "variant", "minus", "group", "point", "layers", "layer", "view", "metric")
@@ -131,7 +131,7 @@ def _losses(values: pl.DataFrame, models: Sequence[str]) -> dict[str, dict[str, 
 
 def values_of_predictions(predictions: pl.DataFrame) -> pl.DataFrame:
     """The table `predictions` with a row for each number (`VALUES_SCHEMA`); none of a model that does not predict."""
-    rows = predictions.unpivot(OF_PREDICTIONS, index=["model", "variant", "review_id"], variable_name="metric")
+    rows = predictions.unpivot(PREDICTED, index=["model", "variant", "review_id"], variable_name="metric")
     place = {"point": pl.lit(PREDICTIONS), "view": pl.lit(PREDICTIONS), "layer": None, "depth": None}
     return rows.drop_nulls("value").with_columns(**place).select(*VALUES_SCHEMA).cast(VALUES_SCHEMA)
 

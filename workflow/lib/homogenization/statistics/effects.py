@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.interventions.patterns import CONTROLS as STEERING_CONTROLS
-from homogenization.names.columns import columns, condition_columns
+from homogenization.names.columns import columns
 from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED
@@ -25,11 +25,11 @@ from homogenization.tables.over_reviews import as_array
 #: Reviews whose sink moved, in the condition or in its control, are left out.
 EFFECTS_SCHEMA = {
     **columns("model", "variant"),
-    **condition_columns(*CONDITION),
+    **columns(*CONDITION),
     #: `untouched`; a control, at equal strength; or a control `at equal KL`. In `consequences` also, of what the
     #: untouched model reads, another text, or `layers middle`
     "minus": pl.String,
-    **condition_columns("layers", "view"),
+    **columns("layers", "view"),
     **columns("metric"),
     **ESTIMATE_SCHEMA,
 }

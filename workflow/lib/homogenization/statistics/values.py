@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
+from homogenization.names.consequences import PREDICTIONS
 from homogenization.names.points import REGIONS, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.estimate import means
@@ -14,7 +15,6 @@ from homogenization.tables.over_reviews import as_array
 from homogenization.tables.regions import at_layers, yardsticks
 
 PARTS = ("all", *REGIONS)  # of the depth
-PREDICTIONS = "predictions"  # point and view of what is said of predictions
 CELL = ("point", "layers", "layer", "depth", "view", "metric")
 
 

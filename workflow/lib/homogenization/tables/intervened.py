@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from homogenization.names.columns import columns, condition_columns
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
 from homogenization.tables.regions import at_layers, yardsticks
@@ -17,12 +17,12 @@ _RUN = ("model", "variant")
 #: `interventions` is configured, like the next tables. Only accepted reviews of a variant stand in it.
 INTERVENED_BY_REVIEW_SCHEMA = {
     **columns("model", "variant", "review_id"),
-    **condition_columns(*CONDITION, "layers", "view"),
+    **columns(*CONDITION, "layers", "view"),
     **columns("metric"),
     "value": pl.Float64,  #: the metric, averaged over these layers
     #: that of the untouched run over the same tokens: `without_first` leaves out what is massive in either run
     "untouched": pl.Float64,
-    **condition_columns("kl", "sink_moved", "branch_norm"),
+    **columns("kl", "sink_moved", "branch_norm"),
     #: what a change is measured by, as in [contrasts](#contrastsparquet), in the untouched run of these reviews
     "yardstick": pl.Float64,
 }
@@ -30,9 +30,9 @@ INTERVENED_BY_REVIEW_SCHEMA = {
 #: describe; a review whose sink moved counts too, and nothing is tested.
 INTERVENED_LAYERS_SCHEMA = {
     **columns("model", "variant"),
-    **condition_columns(*CONDITION, "layer"),
+    **columns(*CONDITION, "layer"),
     **columns("depth"),
-    **condition_columns("view"),
+    **columns("view"),
     **columns("metric", "n_reviews"),
     "mean": pl.Float64,  #: mean over reviews of the change from the untouched run; of `untouched`, the metric itself
     **columns("ci_low", "ci_high"),
@@ -42,9 +42,9 @@ _MEANS = ("kl", "cross_entropy", "moved_mass", "n_massive")
 #: measured](causes.md#what-is-measured)).
 DOSE_MEANS_SCHEMA = {
     **columns("model", "variant"),
-    **condition_columns(*CONDITION),
+    **columns(*CONDITION),
     **columns("n_reviews"),
-    **condition_columns("n_sink_moved", "kl", "cross_entropy"),
+    **columns("n_sink_moved", "kl", "cross_entropy"),
     "moved_mass": pl.Float64,  #: mean total variation of the weights before and after: the mass that masked keys lose
     "n_massive": pl.Float64,  #: massive tokens
 }
