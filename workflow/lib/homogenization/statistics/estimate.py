@@ -46,7 +46,8 @@ FEWEST = 16  # units with which a difference can be negligible, and of which one
 _MOST = 0.5  # of the variance
 _WITHIN = 0.99  # level of the interval that lies within the margin where a difference is negligible
 _PRECISION = 1e-9  # what differs by less, relative to its size, differs by rounding
-_NO_VARIANCE = 1e-12  # of values whose mean square is 1
+_NO_VARIANCE = np.float32(1e-6)  # of values whose mean square is 1
+_TIE = 1e-5  # statistics that differ by less differ by the rounding of float32
 _NUMBERS_IN_CACHE = 20_000
 
 
@@ -208,35 +209,37 @@ def largest_share(values: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=2)  # comparisons of the same number of reviews share their flips
 def sign_flips(n: int, settings: Settings) -> np.ndarray:
-    """Signs of `n` units in each flip, (flips, n) float64 of 1 and -1; the first flip changes nothing.
+    """Signs of `n` units in each flip, (flips, n) float32 of 1 and -1; the first flip changes nothing.
 
     All 2^n if these are at most `settings.draws`, which makes the p exact; otherwise so many random ones. Because the
     first counts, a p is never 0 and never too small (Phipson & Smyth 2010).
     """
     if n < 63 and 2**n <= settings.draws:
-        return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-    flips = np.random.default_rng(settings.seed).integers(0, 2, size=(settings.draws, n), dtype=np.int8) * 2.0 - 1.0
-    flips[0] = 1.0
-    return flips
+        return (1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)).astype(np.float32)
+    flips = np.random.default_rng(settings.seed).integers(0, 2, size=(settings.draws, n), dtype=np.int8) * 2 - 1
+    flips[0] = 1
+    return flips.astype(np.float32)
 
 
 def _flipped_t(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """(flips, cells) |t| of each cell, each with two values or more, transformed as Hall (1992) does.
+    """(flips, cells) float32 |t| of each cell, each with two values or more, transformed as Hall (1992) does.
 
     t + g t^2 / (3 sqrt(n)) + g^2 t^3 / (27 n) + g / (6 sqrt(n)), g the skewness.
     """
     counts, present = _counts(values), np.nan_to_num(values)
     scale = np.sqrt((present**2).sum(axis=0) / counts)
     scaled = np.divide(present, scale, out=np.zeros_like(present), where=scale > 0)  # their mean square is 1
-    cubes, found = scaled**3, np.empty((len(flips), values.shape[1]))
+    moments = np.hstack([scaled / counts, scaled**3 / counts]).astype(np.float32)
+    degrees, third_root = np.sqrt(counts - 1).astype(np.float32), (3 * np.sqrt(counts)).astype(np.float32)
+    found = np.empty((len(flips), values.shape[1]), dtype=np.float32)
     size = max(1, _NUMBERS_IN_CACHE // values.shape[1])
     for rows in (slice(start, start + size) for start in range(0, len(flips), size)):
-        mean, cube = flips[rows] @ scaled / counts, flips[rows] @ cubes / counts
+        mean, cube = np.hsplit(flips[rows] @ moments, 2)
         squares = mean * mean
         variance = np.maximum(1 - squares, _NO_VARIANCE)
-        third = np.where(variance > _NO_VARIANCE, cube - mean * (3 - 2 * squares), 0.0)
-        bend = third / (variance * np.sqrt(variance)) / (3 * np.sqrt(counts))
-        t = mean * np.sqrt((counts - 1) / variance)
+        scale = 1 / np.sqrt(variance)
+        third = np.where(variance > _NO_VARIANCE, cube - mean * (3 - 2 * squares), 0)
+        bend, t = third * (scale * scale * scale) / third_root, mean * degrees * scale
         np.abs(t * (1 + bend * t * (1 + bend * t / 3)) + bend / 2, out=found[rows])
     return found
 
@@ -245,7 +248,7 @@ def _step_down(size: np.ndarray) -> np.ndarray:
     """(cells,) corrected p of |t| (flips, cells), the first row that of the sample."""
     order = np.argsort(size[0])
     size = size[:, order]
-    least = size[0] - _PRECISION * (1 + size[0])
+    least = size[0] - _TIE * (1 + size[0])
     reached = (np.maximum.accumulate(size, axis=1, out=size) >= least).mean(axis=0)
     p = np.empty(len(order))
     p[order] = np.maximum.accumulate(reached[::-1])[::-1]
