@@ -29,9 +29,8 @@ PLOTS = ("plot_states", "plot_contrasts", "plot_texts", "plot_effects")
 # what reads the tables of a rule
 READERS = {
     "collect_texts": ["collect", "collect_further", *EFFECTS, "plot_texts"],
-    "collect": ["estimate_depth", "estimate", "plot_states"],
+    "collect": ["collect_further", "estimate", "plot_states"],
     "collect_further": ["plot_states", "judge_claims"],
-    "estimate_depth": ["judge_claims"],
     "estimate": ["judge_claims", "plot_contrasts", "plot_states"],
     "estimate_interventions": ["judge_claims", "plot_effects"],
     "estimate_consequences": ["judge_claims", "plot_effects"],
@@ -90,12 +89,12 @@ KEYS = [
     ({"figures.labels": {"tiny": "Tiny"}}, dict.fromkeys(PLOTS, 1)),
     ({"similarity.threshold": 0.6}, below("collect_texts")),
     ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect")),
-    ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate_depth", "estimate")),
+    ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate")),
     ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}),
     ({"examples.tokens": 20}, REPORT),
     ({"examples.reviews": ["0123456789ab"]}, REPORT),
-    ({"contrasts.draws": 300}, below("estimate_depth", "estimate", *EFFECTS)),
-    ({"contrasts.confidence": 0.9}, below("estimate_depth", "estimate", *EFFECTS)),
+    ({"contrasts.draws": 300}, below("estimate", *EFFECTS)),
+    ({"contrasts.confidence": 0.9}, below("estimate", *EFFECTS)),
     ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect_further")}),
 ]
 

@@ -56,7 +56,7 @@ rule collect_texts:
 
 
 rule collect:
-    """Metrics of every text, layer and view, and of pooled tokens; predictions; attention by position; records."""
+    """Metrics of every text, layer and view, and of pooled tokens; predictions; attention by position."""
     input:
         similarity="<results>/tables/similarity.parquet",
         matrices=of_jobs("measures", STUDY.jobs, name="matrices"),
@@ -117,45 +117,21 @@ rule collect_further:
         "../scripts/tabulate.py"
 
 
-rule estimate_depth:
-    """Changes over depth; where the steepest step is, models may be read with changed attention."""
-    input:
-        metrics="<results>/tables/metrics.parquet",
-        pooled="<results>/tables/pooled.parquet",
-    output:
-        depth="<results>/tables/depth.parquet",
-    log:
-        "<logs>/tables/estimate_depth.log",
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=per_attempt(4000 + BY_READINGS),
-        runtime=per_attempt(120),
-    params:
-        code=code("tabulate", *TABULATED_BY, "statistics"),
-        tables={
-            "statistics.depth": {
-                **WITH_MARGIN,
-                "names": STUDY.estimated_metrics("depth"),
-            },
-        },
-    script:
-        "../scripts/tabulate.py"
-
-
 rule estimate:
-    """Differences between variants, peaks and troughs over depth, the part of the first token."""
+    """Differences between variants, changes over depth, peaks and troughs, what penalties do."""
     input:
         metrics="<results>/tables/metrics.parquet",
         summary="<results>/tables/summary.parquet",
         similarity="<results>/tables/similarity.parquet",
         predictions="<results>/tables/predictions.parquet",
+        pooled="<results>/tables/pooled.parquet",
         training="<results>/tables/training.parquet" if STUDY.penalty_controls else [],
         corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards) if STUDY.contrasts.by else [],
     output:
         **when(STUDY.finds_extrema, extrema="<results>/tables/extrema.parquet"),
         **when(STUDY.penalty_controls, penalties="<results>/tables/penalties.parquet"),
         contrasts="<results>/tables/contrasts.parquet",
+        depth="<results>/tables/depth.parquet",
     log:
         "<logs>/tables/estimate.log",
     conda:
@@ -175,6 +151,7 @@ rule estimate:
                 "ladder": STUDY.ladder,
                 **STUDY.contrasts.params("by"),
             },
+            "statistics.depth": {**WITH_MARGIN, "names": STUDY.estimated_metrics("depth")},
             **when(STUDY.finds_extrema, **{"statistics.extrema": EXTREMA}),
             **when(
                 STUDY.penalty_controls,
@@ -280,7 +257,7 @@ if STUDY.judged_claims:
 
 
 TABLES = [*rules.collect_texts.output, *rules.collect.output, *rules.collect_further.output]
-TABLES += [*rules.estimate_depth.output, *rules.estimate.output]
+TABLES += rules.estimate.output
 TABLES += rules.estimate_interventions.output if STUDY.intervention_jobs else []
 TABLES += rules.estimate_consequences.output if STUDY.consequences else []
 TABLES += rules.judge_claims.output if STUDY.judged_claims else []

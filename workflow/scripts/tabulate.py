@@ -10,9 +10,8 @@ with job(snakemake):
     files = dict(snakemake.input.items())
     for name, chosen in snakemake.params.tables.items():
         module = import_module(f"homogenization.{name}")
-        taken, schemas = signature(module.tabulate).parameters, getattr(module, "INPUT_SCHEMAS", {})
-        named = [file for file in files if file in taken or "given" in taken]
-        inputs = {file: read_input(files[file], schemas.get(file)) for file in named}
+        taken = signature(module.tabulate).parameters
+        inputs = {file: read_input(files[file]) for file in files if file in taken or "given" in taken}
         tables = module.tabulate(**chosen, **inputs)
         tables = [tables] if len(module.SCHEMAS) == 1 else tables
         for (table, schema), content in zip(module.SCHEMAS.items(), tables, strict=True):
