@@ -26,7 +26,6 @@ rule collect_texts:
         audited=of_variants("variants", STUDY.audited_variants) if STUDY.audit.ratings else [],
         ratings=as_they_lie(STUDY.audit.ratings),
     output:
-        **when(STUDY.written, candidates="<results>/tables/candidates.parquet"),
         **when(STUDY.written, rewriting=shown_table("rewriting", "Rejected rewritings")),
         **when(STUDY.audit.ratings, audit=shown_table("audit", "Sound sentences")),
         similarity="<results>/tables/similarity.parquet",
@@ -172,7 +171,6 @@ if STUDY.intervention_jobs:
             doses=of_jobs("interventions", STUDY.intervention_jobs, ".doses.parquet"),
         output:
             intervened="<results>/tables/intervened.parquet",
-            intervened_layers="<results>/tables/intervened_layers.parquet",
             doses=shown_table("doses", "Doses of each condition", category="Causes"),
             interventions="<results>/tables/interventions.parquet",
         log:

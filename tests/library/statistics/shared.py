@@ -25,11 +25,6 @@ def metric_rows(
     return example_table(VALUES_SCHEMA, **names, layer=layer, depth=depth, value=values.ravel())
 
 
-def mean_cosine(tokens):
-    units = tokens / np.linalg.norm(tokens, axis=1)[:, None]
-    return (units @ units.T)[np.triu_indices(len(tokens), 1)].mean()
-
-
 def run_tabulate(folder, module, inputs, outputs, **params):
     """Run the script of tables in `folder`, as a rule with these inputs, outputs and parameters of a module."""
     named = {path.stem: str(path) for path in outputs}

@@ -102,13 +102,12 @@ def test_a_collapse_in_the_first_block_turns_the_slope_and_not_the_net_change():
     assert row_of(table, "net_change")["verdict"] == "more alike"
 
 
-def test_slopes_equal_those_of_scipy_with_values_missing():
+def test_slopes_equal_those_of_scipy_without_the_layers_that_have_no_value():
     values, depth = walks(20, 9) + 1e3, np.arange(9) / 8
-    values[np.random.default_rng(1).random(values.shape) < 0.3] = np.nan
-    expected = [stats.linregress(depth[~np.isnan(row)], row[~np.isnan(row)]).slope for row in values]
+    values[:, 0] = values[4, 5] = np.nan
+    expected = [stats.linregress(depth[1:], row[1:]).slope for row in values]
     np.testing.assert_allclose(slopes(values, depth), expected, rtol=1e-9)
-    few = np.array([[1.0, np.nan, np.nan], [np.nan] * 3, [1.0, np.nan, 4.0]])
-    np.testing.assert_array_equal(slopes(few, np.array([0, 0.5, 1])), [np.nan, np.nan, 3])
+    assert np.isnan(slopes(values[:, :2], depth[:2])).all()
 
 
 @pytest.mark.parametrize(

@@ -83,16 +83,15 @@ def _of_variant(values: Values, variant: str, settings: Settings) -> pl.DataFram
 
 
 def slopes(values: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """(...,) slopes of the least-squares line of values (..., layers) over depth (layers,).
+    """(reviews,) slopes of the least-squares line of values (reviews, layers) over depth (layers,).
 
-    Layers without a value are left out; NaN for fewer than two.
+    Layers at which no review has a value are left out; NaN where a review lacks another, and for fewer than two layers.
     """
-    present = ~np.isnan(values)
-    counts = present.sum(axis=-1, keepdims=True)
-    number = np.where(counts > 1, counts, np.nan)
-    offsets = np.where(present, depth - (present * depth).sum(axis=-1, keepdims=True) / number, np.nan)
-    squares = np.nansum(offsets**2, axis=-1)
-    return np.nansum(offsets * values, axis=-1) / np.where(squares > 0, squares, np.nan)
+    there = ~np.isnan(values).all(axis=0)
+    if there.sum() < 2:
+        return np.full(len(values), np.nan)
+    offsets, values = depth[there] - depth[there].mean(), values[:, there]
+    return (values - values[:, :1]) @ offsets / (offsets**2).sum()  # what is constant has a slope of exactly 0
 
 
 def net_changes(values: np.ndarray, layers: np.ndarray, depth: np.ndarray, since: int) -> np.ndarray:

@@ -21,6 +21,7 @@ from homogenization.names.verdicts import (
     NOT_TESTED,
     UNDECIDED,
 )
+from homogenization.tables.over_reviews import student_reach
 
 #: What every table of estimates says of a mean, in its last columns.
 ESTIMATE_SCHEMA = {
@@ -123,19 +124,12 @@ def means(values: np.ndarray) -> np.ndarray:
 
 def summary(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
     """n_reviews, mean, ci_low, ci_high and median of each cell, (cells,) each."""
-    mean, reach = means(values), student_t(_counts(values), confidence) * standard_errors(values)
+    mean, reach = means(values), student_reach(_counts(values), confidence) * standard_errors(values)
     median = np.full(len(mean), np.nan)
     there = ~np.isnan(mean)
     median[there] = np.nanmedian(values[:, there], axis=0)
     ends = {"ci_low": mean - reach, "ci_high": mean + reach}
     return {"n_reviews": _counts(values), "mean": mean, **ends, "median": median}
-
-
-def student_t(counts: np.ndarray, confidence: float) -> np.ndarray:
-    """How far Student's interval of a mean of so many values reaches, in standard errors; NaN for fewer than two."""
-    from scipy.special import stdtrit  # most tables have no interval
-
-    return stdtrit(np.where(np.asarray(counts) > 1, counts - 1.0, np.nan), (1 + confidence) / 2)
 
 
 def standard_errors(values: np.ndarray) -> np.ndarray:
@@ -187,7 +181,7 @@ def verdicts(
     one often carries half of the variance.
     """
     mean, enough = numbers["mean"], numbers["n_reviews"] >= FEWEST
-    reach = student_t(numbers["n_reviews"], _WITHIN) * standard_errors(values)
+    reach = student_reach(numbers["n_reviews"], _WITHIN) * standard_errors(values)
     within = np.abs(mean) + reach < settings.margin * numbers["yardstick"]
     significant = numbers["p_max_t"] < 1 - settings.confidence
     dominated = enough & (largest_share(values) > _MOST)
