@@ -38,12 +38,8 @@ def tabulate(attention: Sequence[str], similarity: pl.DataFrame) -> pl.DataFrame
     accepted = keep_accepted(read_tables(attention), similarity)
     n_bins = accepted["received"].list.len().max() or 1
     bins = pl.int_ranges(0, pl.col("received").list.len(), dtype=pl.Int32).alias("bin")
-    long = (
-        accepted.select("model", "variant", "layer", "depth", bins, "received", "uniform")
-        .explode("bin", "received", "uniform")
-        .with_columns(((pl.col("bin") + 0.5) / n_bins).alias("relative_position"))
-    )
-    profile = summarise(long, _GROUP, "received").rename({"mean": "received"})
-    baseline = summarise(long, _GROUP, "uniform").select(*_GROUP, pl.col("mean").alias("uniform"))
-    joined = profile.join(baseline, on=_GROUP, how="left")
+    long = accepted.select("model", "variant", "layer", "depth", bins, "received", "uniform")
+    long = long.explode("bin", "received", "uniform").with_columns(relative_position=(pl.col("bin") + 0.5) / n_bins)
+    baseline = summarise(long, _GROUP, "uniform").select(*_GROUP, uniform="mean")
+    joined = summarise(long, _GROUP, "received").rename({"mean": "received"}).join(baseline, on=_GROUP, how="left")
     return joined.select(*ATTENTION_PROFILE_SCHEMA).cast(ATTENTION_PROFILE_SCHEMA).sort(_GROUP)

@@ -1,6 +1,6 @@
 """The change of the anisotropies from the input to the output of each component of a block."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -27,46 +27,31 @@ COMPONENTS_SCHEMA = {
     "change": pl.Float64,  #: after − before
 }
 SCHEMAS = {"components": COMPONENTS_SCHEMA}
-COMPONENT_METRICS = ("cosine_anisotropy", "singular_anisotropy")
-# metric of a component -> the same of the stream, in tables/metrics.parquet
-STREAM_METRICS = {"singular_anisotropy": "max_explainable_variance"}
+METRICS = ("cosine_anisotropy", "singular_anisotropy")
 _KEYS = ("model", "variant", "review_id", "layer", "depth", "view", "metric")
-_GROUP = ("model", "variant", "review_id", "layer", "component", "view", "metric")
-
-
-def component_changes(states: pl.DataFrame, components: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Each anisotropy before and after each component of each block of one model.
-
-    Args:
-        states: component states of the accepted reviews.
-        components: the points before and after each component.
-
-    Returns:
-        Part of the table `components` (`COMPONENTS_SCHEMA`). For a norm, an attention or a feed-forward
-        network, before is its input and after its output; for an addition, the stream before and after it.
-    """
-    parts = [pl.DataFrame(schema=COMPONENTS_SCHEMA)]
-    long = states.unpivot(COMPONENT_METRICS, index=("point", *_KEYS[:-1]), variable_name="metric")
-    for component, (before, after) in components.items():
-        change = pl.col("after") - pl.col("before")
-        pairs = (
-            _at(long, before, "before")
-            .join(_at(long, after, "after"), on=_KEYS, how="inner", validate="1:1")
-            .with_columns(change.alias("change"), pl.lit(component).alias("component"))
-        )
-        parts.append(pairs.select(*COMPONENTS_SCHEMA).cast(COMPONENTS_SCHEMA))
-    return pl.concat(parts)
-
-
-def _at(long: pl.DataFrame, point: str, name: str) -> pl.DataFrame:
-    """The values at one point, in a column `name` beside the keys."""
-    return long.filter(pl.col("point") == point).select(*_KEYS, pl.col("value").alias(name))
 
 
 def tabulate(components: Sequence[str], similarity: pl.DataFrame) -> pl.DataFrame:
-    """The table `components` of the accepted reviews of all jobs, `components` their files, sorted by its keys."""
-    parts = [
-        component_changes(keep_accepted(read_table(path), similarity), table_metadata(path)["components"])
-        for path in components
-    ]
-    return pl.concat(parts).sort(_GROUP)
+    """Each anisotropy before and after each component of each block (`COMPONENTS_SCHEMA`), sorted by its keys.
+
+    For a norm, an attention or a feed-forward network, before is its input and after its output; for an addition, the
+    stream before and after it.
+
+    Args:
+        components: files of component states, whose metadata name the points before and after each component.
+        similarity: the table `similarity`, which says which reviews are accepted.
+    """
+    parts = [pl.DataFrame(schema=COMPONENTS_SCHEMA)]
+    for path in components:
+        states = keep_accepted(read_table(path), similarity)
+        long = states.unpivot(METRICS, index=("point", *_KEYS[:-1]), variable_name="metric")
+        for component, points in table_metadata(path)["components"].items():
+            before, after = (
+                long.filter(point=point).select(*_KEYS, pl.col("value").alias(name))
+                for point, name in zip(points, ("before", "after"), strict=True)
+            )
+            pairs = before.join(after, on=_KEYS, validate="1:1").with_columns(
+                component=pl.lit(component), change=pl.col("after") - pl.col("before")
+            )
+            parts.append(pairs.select(*COMPONENTS_SCHEMA).cast(COMPONENTS_SCHEMA))
+    return pl.concat(parts).sort("model", "variant", "review_id", "layer", "component", "view", "metric")
