@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 def user_message(body: dict) -> str:
     """What the user says in the chat of a request."""
-    return next(message["content"] for message in body["messages"] if message["role"] == "user")
+    return next((message["content"] for message in body["messages"] if message["role"] == "user"), "")
 
 
 KEY = "sk-the-secret-key"
@@ -20,7 +19,6 @@ ENTRY = {
     "model": "tiny",
     "revision": None,
     "api_key_variable": "TEST_API_KEY",
-    "structured_output": "json_schema",
     "temperature": 0.7,
     "top_p": 0.95,
     "max_new_tokens": 64,
@@ -34,7 +32,7 @@ class BadServer:
     """Answers chat completions from a thread; use it in a `with` block.
 
     Args:
-        write: (user message, candidate) -> content of the answer; equal messages under another seed are candidates.
+        write: User message -> content of the answer.
         faults: For requests whose user message holds the marker: what happens to the first of them, the second, and so
             on; "..." behind the last fault makes it stay. After its faults a request is answered well.
         seconds: How long every answer takes.
@@ -43,7 +41,6 @@ class BadServer:
     Attributes:
         base_url: What a client needs.
         received: Bodies of all requests, in the order in which they came.
-        times: When each came, in seconds of a monotonic clock.
         answered: Bodies of the requests to which a chat completion was sent.
         authorizations: All values of the header with the key.
         most_at_once: The largest number of requests that were under way at one time.
@@ -51,7 +48,7 @@ class BadServer:
 
     def __init__(
         self,
-        write: Callable[[str, int], str],
+        write: Callable[[str], str],
         faults: Mapping[str, Sequence[str]] | None = None,
         seconds: float = 0.0,
         moved_to: str = "",
@@ -61,7 +58,6 @@ class BadServer:
         self.faults = {marker: list(coming) for marker, coming in (faults or {}).items()}
         self.seconds = seconds
         self.received: list[dict] = []
-        self.times: list[float] = []
         self.answered: list[dict] = []
         self.authorizations: set[str | None] = set()
         self.most_at_once = 0
@@ -71,12 +67,6 @@ class BadServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self.base_url = f"http://127.0.0.1:{self._http.server_port}/v1"
-
-    def candidate(self, body: dict) -> int:
-        """How many seeds came with this message before."""
-        with self._lock:
-            seeds = [earlier["seed"] for earlier in self.received if earlier["messages"] == body["messages"]]
-        return list(dict.fromkeys(seeds)).index(body["seed"])
 
     def __enter__(self) -> "BadServer":
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
@@ -91,7 +81,6 @@ class BadServer:
         """Note a request; the fault that it meets."""
         with self._lock:
             self.received.append(body)
-            self.times.append(time.monotonic())
             self.authorizations.add(authorization)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
@@ -115,14 +104,11 @@ class BadServer:
 # a fault of the answer's content is a chat completion all the same: asked twice, it would be the same again
 CONTENT_FAULTS = {
     "malformed": 'Sure! Here it is: {"review": "fine"}',
-    "wrong_key": '{"text": "fine"}',
-    "no_words": '{"review": " ... "}',
     "empty": "",
     "null": None,
 }
 STATUS_FAULTS = {
     "400": {"message": "Extra inputs are not permitted: response_format", "code": None},
-    "400_context": {"message": "This model's maximum context length is 64 tokens.", "code": "context_length_exceeded"},
     "401": {"message": "Incorrect API key provided", "code": "invalid_api_key"},
     "403": {"message": "No access to this model", "code": None},
     "404": {"message": "The model does not exist", "code": "model_not_found"},
@@ -146,7 +132,7 @@ def _handler(server: BadServer) -> type[BaseHTTPRequestHandler]:
                 if fault in CONTENT_FAULTS:
                     self.send(200, _completion(CONTENT_FAULTS[fault], "stop"))
                 elif is_answered:
-                    content = server.write(user_message(body), server.candidate(body))
+                    content = server.write(user_message(body))
                     self.send(200, _completion(content, "length" if fault == "length" else "stop"))
                 elif fault == "redirect":
                     self.send(307, b"", {"Location": server.moved_to})

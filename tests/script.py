@@ -6,12 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import polars as pl
 import torch
 from snakemake.iocontainers import Namedlist
 
 from conftest import ROOT
-from homogenization.run.parquet import read_table, write_table
 
 
 class ScriptError(Exception):
@@ -60,27 +58,3 @@ def run_script(
         root.handlers = handlers
         root.setLevel(level)
         torch.set_num_threads(torch_threads)
-
-
-def written_by_llm(
-    folder: Path, given: dict[str, pl.DataFrame], params: dict[str, Any], **resources: Any
-) -> dict[str, pl.DataFrame]:
-    """The tables that the script rewrite_with_llm makes in `folder` of the tables `given`, by name.
-
-    Args:
-        folder: The folder of results.
-        given: shard and keyphrases.
-        params: Those of the script that differ from the usual ones.
-        resources: Likewise.
-    """
-    params = {"variant": "v", "position": "front", "seed": 0} | params
-    made = {"variant": "variants/v/000.parquet", "candidates": "variants/v/000.candidates.parquet"}
-    if params["encoder"]:
-        made["similarity"] = "similarity/v/000.parquet"
-    for name, table in given.items():
-        write_table(table, folder / f"{name}.parquet")
-    files = {"input": {name: str(folder / f"{name}.parquet") for name in given}}
-    files["output"] = {name: str(folder / path) for name, path in made.items()}
-    means = {"gpu": 0, "connections": 3, "timeout_seconds": 10.0, "max_retries": 0} | resources
-    run_script("rewrite_with_llm", folder / "logs" / "000.log", **files, params=params, resources=means)
-    return {name: read_table(path) for name, path in files["output"].items()}

@@ -13,8 +13,8 @@ def test_a_filled_sheet_becomes_a_table(tmp_path):
     copy_workflow(folder)
     variants = {
         "original": {"rewriter": "none"},
-        "front-natural": {"rewriter": "constructions", "position": "front"},
-        "end-natural": {"rewriter": "constructions", "position": "end"},
+        "front-natural": {"rewriter": "natural", "position": "front"},
+        "end-natural": {"rewriter": "natural", "position": "end"},
         "front": {"rewriter": "rules", "position": "front"},
     }
     config = SMALL | {"variants": variants, "claims": None, "audit": {"passages": 5}}

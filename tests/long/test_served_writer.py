@@ -15,15 +15,15 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from homogenization.writers.asking import Request
 from homogenization.writers.endpoint import EndpointWriter
 from homogenization.writers.local import LocalWriter
-from homogenization.writers.requests import Request, Writer
 from tiny_chat import REVIEWS, build_chat_model
 
 LONGEST_START_SECONDS = 600
 SAMPLING = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 32}
 # the model says the same few things about every film, so it is held to nothing but to say something
-LENIENT = {"candidates": 4, "min_coverage": 0.0, "max_distance": 1.0, "length_ratio": [0.01, 10.0], "min_f1": None}
+LENIENT = {"candidates": 4, "min_coverage": 0.0, "max_distance": 1.0, "length_ratio": [0.01, 10.0]}
 PROMPTS = {"front": "config/prompts/front.yaml", "paraphrase": "config/prompts/paraphrase.yaml"}
 
 
@@ -88,37 +88,20 @@ def served(server: Server, **changes) -> dict:
     return {"backend": "openai", "model": server.model, "base_url": server.address, **SAMPLING, **changes}
 
 
-def asking(server: Server, **changes) -> Writer:
-    defaults = {"revision": None, "api_key_variable": "NO_SUCH_KEY", "structured_output": "json_schema"}
-    means = {"connections": 4, "timeout_seconds": 60, "max_retries": 2}
-    return EndpointWriter(defaults | served(server, **changes) | means, seed=0)
-
-
 def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, chat):
-    requests = [
-        Request("a", [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}], {}, 0)
-        for text in ("Dull.", "A film that I will not forget!", "Never again, and never without my umbrella. " * 5)
-    ]
-    greedy = {"temperature": 0.0}
-    local = LocalWriter(
-        {
-            "backend": "transformers",
-            "weights": {"path": str(chat)},
-            "dtype": "float32",
-            "device": "cpu",
-            "batch_size": 3,
-            **SAMPLING,
-            **greedy,
-        },
-        seed=0,
+    texts = ("Dull.", "A film that I will not forget!", "Never again, and never without my umbrella. " * 5)
+    system = {"role": "system", "content": "Be brief."}
+    requests = {text: Request([system, {"role": "user", "content": text}], 0) for text in texts}
+    weights = {"weights": {"path": str(chat)}, "dtype": "float32", "device": "cpu", "batch_size": 3}
+    local = LocalWriter(weights | SAMPLING | {"temperature": 0.0})
+    means = {"connections": 4, "timeout_seconds": 60, "max_retries": 2}
+    entry = {"revision": None, "api_key_variable": "NO_SUCH_KEY", **means, **served(server, temperature=0.0)}
+    here, there = {}, {}
+    assert (
+        local.complete(requests, here.__setitem__) == EndpointWriter(entry).complete(requests, there.__setitem__) == {}
     )
-    free = asking(server, structured_output="none", **greedy)
-    there, here = (dict(writer.complete(requests)) for writer in (free, local))
-    for number in range(len(requests)):
-        assert here[number].text == there[number].text
-        assert here[number].finish_reason == there[number].finish_reason
-        assert here[number].usage["prompt_tokens"] == there[number].usage["prompt_tokens"]
-        assert here[number].usage["completion_tokens"] == there[number].usage["completion_tokens"]
+    assert here == there
+    assert here.keys() == requests.keys()
 
 
 def tables_in(folder: Path) -> dict[str, pl.DataFrame]:

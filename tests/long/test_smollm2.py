@@ -11,8 +11,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from conftest import ROOT
 from homogenization.models.gguf import convert_gguf
-from homogenization.writers.local import LocalWriter
-from homogenization.writers.requests import Request
 
 # token ids by llama.cpp, which reads the same file
 TOKENS = {
@@ -71,27 +69,3 @@ def test_it_knows_english_and_its_first_token_is_massive(tokenizer, network):
     ratio = [float(of[0] / of[1:].median()) for of in norms]
     assert ratio[11] < 3
     assert ratio[12] > 100
-
-
-SENTENCES = (
-    "This is a good, light movie for Saturday night before you go out.",
-    "I saw a film that I will not forget on Monday.",
-    "The plot is thin, but the acting is wonderful.",
-    "He gives a fine performance as a king.",
-)
-SYSTEM = "Rewrite the sentence so that it starts with another part. Keep every fact. Only the sentence."
-
-
-@pytest.mark.parametrize("temperature", [0.0, 0.7])
-def test_in_the_job_it_writes_the_same_alone_and_in_batches(folder, temperature):
-    requests = [
-        Request("a", [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}], {}, 0)
-        for text in SENTENCES
-    ]
-    sampling = {"temperature": temperature, "top_p": 0.95, "max_new_tokens": 32}
-    entry = {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "batch_size": 4, **sampling}
-    made = LocalWriter(entry, 0)
-    together = dict(made.complete(requests))
-    assert [dict(made.complete([request]))[0].text for request in requests] == [
-        together[number].text for number in range(len(requests))
-    ]

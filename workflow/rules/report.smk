@@ -27,7 +27,7 @@ rule make_report:
         balance="<results>/tables/balance.csv" if STUDY.balanced else [],
         runs=of_jobs("states", STUDY.jobs, ".json"),
         sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
-        keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
+        keyphrases=PHRASES,
         variants=of_variants("variants", STUDY.variants),
         texts=of_jobs("measures", STUDY.example_jobs, name="texts"),
         tokens=of_jobs("measures", STUDY.example_jobs, name="tokens"),

@@ -19,7 +19,7 @@ rule parse_reviews:
     input:
         shard="<results>/corpus/{shard}.parquet",
     output:
-        parse="<results>/parses/{shard}.parquet",
+        parse="<results>/parses/{shard}.spacy",
     log:
         "<logs>/parses/{shard}.log",
     conda:
@@ -31,7 +31,63 @@ rule parse_reviews:
         "../scripts/parse_reviews.py"
 
 
-if STUDY.keyphrases.scorer == "llm":
+if STUDY.keyphrases.scorer == "tfidf":
+
+    rule weigh_words:
+        """Counts in how many reviews of the corpus each word occurs, and weighs it by their number."""
+        input:
+            clean="<results>/corpus/clean.parquet",
+        output:
+            weights="<results>/keyphrases/weights.parquet",
+        log:
+            "<logs>/keyphrases/weigh_words.log",
+        conda:
+            "../../envs/texts.yaml"
+        params:
+            code=code("weigh_words", "corpus", "variants"),
+            min_document_frequency=STUDY.keyphrases.min_document_frequency,
+        script:
+            "../scripts/weigh_words.py"
+
+    rule extract_keyphrases:
+        """Finds the key phrases of a shard's reviews by the weights of their words."""
+        input:
+            shard="<results>/corpus/{shard}.parquet",
+            parse="<results>/parses/{shard}.spacy",
+            weights="<results>/keyphrases/weights.parquet",
+        output:
+            keyphrases="<results>/keyphrases/{shard}.parquet",
+        log:
+            "<logs>/keyphrases/{shard}.log",
+        conda:
+            "../../envs/texts.yaml"
+        params:
+            code=code("extract_keyphrases", "corpus", "variants"),
+            max_phrases=STUDY.keyphrases.max_phrases,
+            ngram_range=list(STUDY.keyphrases.ngram_range),
+        script:
+            "../scripts/extract_keyphrases.py"
+
+elif STUDY.keyphrases.scorer == "column":
+
+    rule take_keyphrases:
+        """Takes the key phrases of a shard's reviews from a column of the corpus."""
+        input:
+            shard="<results>/corpus/{shard}.parquet",
+        output:
+            keyphrases="<results>/keyphrases/{shard}.parquet",
+        log:
+            "<logs>/keyphrases/{shard}.log",
+        conda:
+            "../../envs/texts.yaml"
+        params:
+            code=code("take_keyphrases", "corpus", "variants"),
+            max_phrases=STUDY.keyphrases.max_phrases,
+            column=STUDY.keyphrases.column,
+        script:
+            "../scripts/take_keyphrases.py"
+
+else:
     # the language model that finds key phrases
     FINDER = STUDY.writers[STUDY.keyphrases.writer]
 
@@ -65,50 +121,17 @@ if STUDY.keyphrases.scorer == "llm":
         script:
             "../scripts/extract_keyphrases_with_llm.py"
 
-else:
 
-    rule count_document_frequencies:
-        """Counts in how many reviews of the corpus each word occurs."""
-        input:
-            clean="<results>/corpus/clean.parquet",
-        output:
-            frequencies="<results>/keyphrases/document_frequencies.parquet",
-        log:
-            "<logs>/keyphrases/count_document_frequencies.log",
-        conda:
-            "../../envs/texts.yaml"
-        params:
-            code=code("count_document_frequencies", "corpus", "variants"),
-            min_document_frequency=STUDY.keyphrases.min_document_frequency,
-        script:
-            "../scripts/count_document_frequencies.py"
-
-    rule extract_keyphrases:
-        """Finds the key phrases of a shard's reviews by their scores."""
-        input:
-            shard="<results>/corpus/{shard}.parquet",
-            parse="<results>/parses/{shard}.parquet",
-            frequencies="<results>/keyphrases/document_frequencies.parquet",
-        output:
-            keyphrases="<results>/keyphrases/{shard}.parquet",
-        log:
-            "<logs>/keyphrases/{shard}.log",
-        conda:
-            "../../envs/texts.yaml"
-        params:
-            code=code("extract_keyphrases", "corpus", "variants"),
-            max_phrases=STUDY.keyphrases.max_phrases,
-            ngram_range=list(STUDY.keyphrases.ngram_range),
-        script:
-            "../scripts/extract_keyphrases.py"
+# key phrases; none in a study whose variants need none
+PHRASES = expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards) if STUDY.phrased else []
 
 
 rule rewrite_reviews:
     """Moves phrases, blocks of words or sentences of a shard's reviews by rule, or keeps the reviews."""
     input:
         shard="<results>/corpus/{shard}.parquet",
-        keyphrases="<results>/keyphrases/{shard}.parquet",
-        parse=lambda wildcards: "<results>/parses/{shard}.parquet" if wildcards.variant in STUDY.parsed else [],
+        keyphrases="<results>/keyphrases/{shard}.parquet" if STUDY.phrased else [],
+        parse=lambda wildcards: "<results>/parses/{shard}.spacy" if wildcards.variant in STUDY.parsed else [],
     output:
         variant="<results>/variants/{variant}/{shard}.parquet",
     log:
@@ -125,10 +148,6 @@ rule rewrite_reviews:
         "../scripts/rewrite_reviews.py"
 
 
-# the job that writes a text measures its similarity where this decides; another job scores the texts of the others
-JUDGED = STUDY.written if STUDY.rewriting.min_f1 is not None else []
-SCORED = [name for name in STUDY.written if name not in JUDGED]
-
 if STUDY.written:
 
     rule rewrite_with_llm:
@@ -137,9 +156,7 @@ if STUDY.written:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
             weights=lambda wildcards: as_they_lie(writer_of(wildcards).files(STUDY.results)),
-            encoder=ENCODER_FILES if JUDGED else [],
         output:
-            **({"similarity": "<results>/similarity/{variant}/{shard}.parquet"} if JUDGED else {}),
             variant="<results>/variants/{variant}/{shard}.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
         log:
@@ -152,8 +169,7 @@ if STUDY.written:
         threads: lambda wildcards: writer_of(wildcards).threads
         resources:
             **WRITING,
-            # the encoder of `similarity` judges candidates too
-            gpu=lambda wildcards: max(ask.gpus(writer_of(wildcards)), ask.gpus(STUDY.similarity) if JUDGED else 0),
+            gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
         params:
             code=code("rewrite_with_llm", "corpus", "models", "variants", "writers"),
             variant=lambda wildcards: wildcards.variant,
@@ -163,7 +179,6 @@ if STUDY.written:
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
             filters=STUDY.rewriting.params(),
-            encoder=ENCODER if JUDGED else None,
             seed=STUDY.seed,
         script:
             "../scripts/rewrite_with_llm.py"
@@ -194,7 +209,7 @@ rule score_similarity:
         "../scripts/score_similarity.py"
 
 
-if SCORED:
+if STUDY.written:
 
     # of a variant that a language model writes
     use rule score_similarity as score_written with:
@@ -207,7 +222,7 @@ if SCORED:
         log:
             "<logs>/similarity/{variant}/{shard}.log",
         wildcard_constraints:
-            variant=any_of(SCORED),
+            variant=any_of(STUDY.written),
 
 
 if STUDY.fluency:

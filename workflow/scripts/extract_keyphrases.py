@@ -3,10 +3,10 @@
 from homogenization.run.job import arguments, job
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.keyphrases import extract_keyphrases
-from homogenization.variants.scorers import tfidf_scorer
+from homogenization.variants.parsing import read_parse
 
 with job(snakemake):
-    chosen, counted = arguments(snakemake), snakemake.input.frequencies
-    scorer = tfidf_scorer(read_table(counted), table_metadata(counted)["n_documents"])
-    reviews, parse = read_table(snakemake.input.shard), read_table(snakemake.input.parse)
-    write_table(extract_keyphrases(reviews, parse, scorer, **chosen), snakemake.output.keyphrases, chosen)
+    given, chosen = snakemake.input, arguments(snakemake)
+    weights, n_documents = read_table(given.weights), table_metadata(given.weights)["n_documents"]
+    found = extract_keyphrases(read_table(given.shard), read_parse(given.parse), weights, n_documents, **chosen)
+    write_table(found, snakemake.output.keyphrases, chosen)

@@ -5,7 +5,7 @@ from pathlib import Path
 from homogenization.run.job import job
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_keyphrases import extract_keyphrases_with_llm
-from homogenization.writers.answers import make_author
+from homogenization.writers.asking import make_author
 
 with job(snakemake):
     params = snakemake.params

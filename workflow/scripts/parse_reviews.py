@@ -1,9 +1,8 @@
 """Parse a shard's reviews."""
 
 from homogenization.run.job import arguments, job
-from homogenization.run.parquet import read_table, write_table
-from homogenization.variants.parsing import parse_reviews
+from homogenization.run.parquet import read_table
+from homogenization.variants.parsing import parse_reviews, write_parse
 
 with job(snakemake):
-    chosen = arguments(snakemake)
-    write_table(parse_reviews(read_table(snakemake.input.shard), **chosen), snakemake.output.parse, chosen)
+    write_parse(parse_reviews(read_table(snakemake.input.shard), **arguments(snakemake)), snakemake.output.parse)

@@ -2,11 +2,13 @@
 
 from homogenization.run.job import job
 from homogenization.run.parquet import read_table, write_table
+from homogenization.variants.parsing import read_parse
 from homogenization.variants.rules import rewrite_reviews
 
 with job(snakemake):
-    reviews, keyphrases = read_table(snakemake.input.shard), read_table(snakemake.input.keyphrases)
-    parse = read_table(snakemake.input.parse) if snakemake.input.parse else None
-    variant, chosen, seed = snakemake.wildcards.variant, snakemake.params.chosen, snakemake.params.seed
-    rewritten = rewrite_reviews(reviews, keyphrases, parse, variant, seed=seed, **chosen)
+    given, chosen, variant = snakemake.input, snakemake.params.chosen, snakemake.wildcards.variant
+    keyphrases = read_table(given.keyphrases) if given.keyphrases else None
+    parse = read_parse(given.parse) if given.parse else None
+    reviews = read_table(given.shard)
+    rewritten = rewrite_reviews(reviews, keyphrases, parse, variant, seed=snakemake.params.seed, **chosen)
     write_table(rewritten, snakemake.output.variant, chosen)

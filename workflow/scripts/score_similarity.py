@@ -8,9 +8,9 @@ from homogenization.variants.similarity import load_encoder, score_against_origi
 with job(snakemake):
     named = with_built_weights(snakemake.params.encoder, snakemake.input.get("encoder", []), key="encoder")
     encoder, originals = load_encoder(**named), read_table(snakemake.input.original)
-    for variant, scored in zip(snakemake.input.variants, snakemake.output.variants, strict=True):
-        scores = score_against_originals(encoder, originals, read_table(variant))
-        write_table(scores, scored, arguments(snakemake))
+    tables = score_against_originals(encoder, originals, [read_table(file) for file in snakemake.input.variants])
+    for table, file in zip(tables, snakemake.output.variants, strict=True):
+        write_table(table, file, arguments(snakemake))
     if snakemake.output.get("random_pairs"):
         pairs = score_random_pairs(encoder, originals, snakemake.params.seed)
         write_table(pairs, snakemake.output.random_pairs, arguments(snakemake))

@@ -105,13 +105,12 @@ def test_a_control_differs_from_its_variant_in_one_respect():
 
 def test_constructions_at_both_sides_are_each_others_control():
     def moved(position, **further):
-        return {"rewriter": "constructions", "position": position, **further}
+        return {"rewriter": "natural", "position": position, **further}
 
     variants = {
         "original": {"rewriter": "none"},
         "front": moved("front"),
         "end": moved("end"),
-        "clauses": moved("end", constructions=["clause"]),  # other sentences
         "front-key": moved("front", phrases="key"),
         "end-key": moved("end", phrases="key"),
         "front-other": moved("front", phrases="other"),
@@ -196,7 +195,7 @@ def test_params_are_plain_sorted_and_those_that_are_named():
 
 
 def test_examples_are_chosen_by_a_contrast_of_a_shown_variant_with_controls_at_the_front_if_there_is_one():
-    variants = {"aside": {"rewriter": "constructions", "position": "end"}, **SMALL["variants"]}
+    variants = {"aside": {"rewriter": "natural", "position": "end"}, **SMALL["variants"]}
     variants |= {"inward": {"rewriter": "rules", "position": "inward", "like": "front"}}
     for order in (list(variants), list(reversed(variants))):
         study = study_of(variants={name: variants[name] for name in order})

@@ -98,8 +98,8 @@ def test_every_backend_names_a_module_that_makes_a_writer():
 
 
 def test_every_scorer_and_rewriter_can_be_configured():
-    assert set(names_in("keyphrases")) == {"tfidf", "llm"}
-    assert set(names_in("variants")) == {"none", "rules", "constructions", "order", "llm"}
+    assert set(names_in("keyphrases")) == {"tfidf", "llm", "column"}
+    assert set(names_in("variants")) == {"none", "rules", "natural", "order", "llm"}
 
 
 def test_an_overlay_takes_keys_away_with_null():
@@ -118,7 +118,7 @@ def test_an_overlay_takes_keys_away_with_null():
 
 def test_whole_numbers_are_numbers():
     study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.max_tokens": 7, "mauve.scale": 5})
-    study_of(rewriting={"min_f1": 1, "length_ratio": [0, 2]})
+    study_of(rewriting={"length_ratio": [0, 2]})
 
 
 def test_a_section_stays_as_it_was_checked():

@@ -69,10 +69,10 @@ def check(changes, *said):
         ("variants.still", {"rewriter": "none", "phrases": "other"}, ["variants.still", "'none' moves nothing"]),
         (
             "variants.moved",
-            {"rewriter": "constructions"},
-            ["variants.moved.position: missing; Where the phrase goes"],
+            {"rewriter": "natural"},
+            ["variants.moved.position: missing; Where the adjunct goes"],
         ),
-        ("variants.moved", {"rewriter": "constructions", "position": "inward"}, ["variants.moved.position: 'inward'"]),
+        ("variants.moved", {"rewriter": "natural", "position": "inward"}, ["variants.moved.position: 'inward'"]),
         ("variants.moved", {"rewriter": "order"}, ["variants.moved", "exactly one of 'blocks' and 'move'"]),
         ("variants.moved", {"rewriter": "order", "blocks": 1}, ["variants.moved.blocks: 1 blocks", "2 on, or 'words'"]),
         ("variants.moved", {"rewriter": "order", "blocks": "all"}, ["variants.moved.blocks: 'all' blocks"]),
@@ -233,7 +233,7 @@ def test_models_of_trained_entries_have_names_of_their_own():
         (
             ENDPOINT | {"batch_size": 4},
             "writers.openai.batch_size: unknown key; allowed: temperature, top_p, max_new_tokens, backend, model, "
-            "revision, base_url, api_key_variable, structured_output, connections, timeout_seconds, max_retries",
+            "revision, base_url, api_key_variable, connections, timeout_seconds, max_retries",
         ),
         ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai"),
         ("gpt", "writers.openai: 'gpt' is not allowed; input should be a mapping of keys"),

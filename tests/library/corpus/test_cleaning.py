@@ -2,13 +2,13 @@ import time
 
 import polars as pl
 import pytest
+from homogenization.variants.atoms import atoms_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.corpus.cleaning import clean_reviews, clean_text
 from homogenization.corpus.sentences import chunks, sentence_spans
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.atoms import atoms_of
 
 
 def test_a_corpus_of_nothing_but_marks_is_refused():

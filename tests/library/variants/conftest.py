@@ -7,14 +7,12 @@ import polars as pl
 import pytest
 import spacy
 
-from homogenization.config.texts import Parser
 from homogenization.corpus.cleaning import clean_reviews
 from homogenization.corpus.reading import read_reviews
-from homogenization.variants.constituents import parsed_sentences
-from homogenization.variants.frequencies import count_document_frequencies
-from homogenization.variants.keyphrases import extract_keyphrases
+from homogenization.variants.keyphrases import extract_keyphrases, weigh_words
 from homogenization.variants.parsing import parse_reviews
-from homogenization.variants.scorers import tfidf_scorer
+from homogenization.variants.sentences import sentences_of
+from moving import PACKAGE
 
 EMBEDDED = Path(__file__).parents[3] / "config" / "reviews.jsonl"
 
@@ -32,18 +30,17 @@ def one_parser():
 def parsed(one_parser):
     """texts by name -> the parsed sentences of each."""
 
-    def sentences_of(texts):
+    def sentences(texts):
         reviews = pl.DataFrame({"review_id": list(texts), "text": list(texts.values())})
-        return parsed_sentences(reviews, parse_reviews(reviews, Parser().package))
+        return dict(zip(texts, map(sentences_of, parse_reviews(reviews, PACKAGE)), strict=True))
 
-    return sentences_of
+    return sentences
 
 
 def with_parse_and_key_phrases(path, n):
     clean = clean_reviews(read_reviews(str(path), "text", "label")).head(n)
-    parse = parse_reviews(clean, Parser().package)
-    score = tfidf_scorer(count_document_frequencies(clean["text"], 2), len(clean))
-    return clean, extract_keyphrases(clean, parse, score, 8, (1, 3)), parse
+    parse, weights = parse_reviews(clean, PACKAGE), weigh_words(clean["text"].to_list(), 2)
+    return clean, extract_keyphrases(clean, parse, weights, n, max_phrases=8, ngram_range=(1, 3)), parse
 
 
 @pytest.fixture(scope="session")

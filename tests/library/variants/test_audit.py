@@ -41,10 +41,10 @@ def rated(path, items, sound):
 
 def test_passages_are_the_sentences_that_changed():
     original = "One stays. Two walked home. Three stays! Four ran."
-    (one,) = passages("v", "a", original, "One stays. Home two walked. Three stays! Four ran.")
+    (one,) = passages("v", original, "One stays. Home two walked. Three stays! Four ran.")
     assert (one.original, one.rewritten, one.n_sentences) == ("Two walked home.", "Home two walked.", 1)
-    assert list(passages("v", "a", original, original.replace("! ", "!  "))) == []  # the same words
-    (joined,) = passages("v", "a", original, "One stays. Two walked home and three stays and ran.")
+    assert list(passages("v", original, original.replace("! ", "!  "))) == []  # the same words
+    (joined,) = passages("v", original, "One stays. Two walked home and three stays and ran.")
     assert (joined.n_sentences, joined.original[:3], joined.original[-4:]) == (3, "Two", "ran.")
 
 
@@ -94,8 +94,8 @@ def test_ratings_of_other_texts_are_told(tmp_path, texts, caplog):
     ("text", "said"),
     [
         (None, "can't be read"),
-        ("item,well_formed\na,yes\n", "have no column same_meaning, complete, no_repeats"),
-        (HEADER + "a,yes,maybe,,\n", "answer 'maybe' to same_meaning of the item a"),
+        ("item,well_formed\na,yes\n", "lack a column"),
+        (HEADER + "a,yes,maybe,,\n", "answer 'maybe' of the item a"),
         (HEADER + "a,yes,,yes,yes\n", "answer all four questions of no item"),
         ("", "answer all four questions of no item"),
     ],

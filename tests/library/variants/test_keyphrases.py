@@ -1,5 +1,6 @@
+"""Key phrases: how words weigh, which places count, and that no position does."""
+
 import math
-from collections import Counter
 from itertools import pairwise
 from random import Random
 
@@ -7,136 +8,128 @@ import polars as pl
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from homogenization.config.texts import Parser
-from homogenization.corpus.sentences import folded, is_stop_word, sentence_spans, words
+from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.constituents import parsed_sentences
-from homogenization.variants.frequencies import count_document_frequencies
-from homogenization.variants.keyphrases import candidates, content_candidates, extract_keyphrases, key_phrases
+from homogenization.variants.keyphrases import (
+    extract_keyphrases,
+    given_keyphrases,
+    key_phrases,
+    literal_terms,
+    tfidf,
+    weigh_words,
+)
 from homogenization.variants.parsing import parse_reviews
-from homogenization.variants.phrases import overlap, phrases_by_review
-from homogenization.variants.scorers import tfidf_scorer
+from homogenization.variants.phrases import is_content, is_stop_word, phrases_by_review
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA
+from moving import PACKAGE
 
-NGRAMS = (1, 3)
-
-
-def scorer_of(clean):
-    return tfidf_scorer(count_document_frequencies(clean["text"], 2), len(clean))
+LIMITS = {"max_phrases": 8, "ngram_range": (1, 3)}
 
 
-def permuted(text, seed):
-    sentences = [text[slice(*span)] for span in sentence_spans(text)]
-    Random(seed).shuffle(sentences)
-    return " ".join(sentences)
-
-
-def terms(text):
-    return [occurrence.term for occurrence in candidates(text, NGRAMS)]
+def found(text, *terms, max_phrases=9):
+    return [(place.term, place.start) for place, _ in key_phrases(text, dict.fromkeys(terms, 1.0), max_phrases)]
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "terms", "expected"),
     [
-        ("Light-hearted comedy, great fun.", "light-hearted, light-hearted comedy, comedy, great, great fun, fun"),
-        ("The end of the world", "end, world"),
-        ("king of rome", "king, king of rome, rome"),
-        ('a "great" film', "great, film"),
-        ("good - bad. Ugly", "good, bad, ugly"),
-        ("Dr. Bock 12 times", "dr, dr bock, bock, bock 12 times, times"),
+        ("King of Rome, king. Of Rome!", ["king of rome"], [0]),
+        ("Of a king. Of Rome, of Rome", ["king of rome", "of rome"], [11, 20]),
+        ('a "great" film, (film)!', ["great", "film"], [3, 10, 17]),
+        ("and/or film.The film", ["film", "or"], [16]),
+        ("light-hearted light", ["light", "hearted"], [14]),
+        ("a great, film", ["great film"], []),
+        ("The Film film", ["film"], [4, 9]),
     ],
 )
-def test_candidates_cross_no_punctuation_and_have_no_stop_word_at_an_edge(text, expected):
-    assert terms(text) == expected.split(", ")
-    assert terms("and/or film.The") == []
+def test_places_are_whole_words_with_spaces_between_in_one_sentence(text, terms, expected):
+    assert [start for _, start in found(text, *terms)] == expected
 
 
-def test_document_frequencies_count_reviews_not_places():
-    texts = ["Zombie zombie attack.", "A zombie film.", "An attack of ghosts."]
-    counted = dict(count_document_frequencies(texts, 1).iter_rows())
-    assert counted == {"zombie": 2, "attack": 2, "film": 1, "ghosts": 1}
-    assert set(dict(count_document_frequencies(texts, 2).iter_rows())) == {"zombie", "attack"}
-    with pytest.raises(HomogenizationError, match="min_document_frequency"):
-        count_document_frequencies(texts, 3)
+def test_better_phrases_come_first_and_then_longer_ones_and_the_alphabet():
+    text = "Zebra runs. Apple falls. Mouse, apple."
+    chosen = found(text, "zebra", "zebra runs", "apple", "mouse", max_phrases=2)
+    assert chosen == [("zebra runs", 0), ("apple", 12), ("apple", 32)]
+    scores = {"mouse": 3.0, "apple falls": 1.0, "apple": 2.0}
+    assert [place.term for place, _ in key_phrases(text, scores, 8)] == ["apple", "mouse", "apple"]
 
 
-def content_words(text):
-    return [word for word in words(text) if not is_stop_word(word)]
-
-
-def test_scores_are_those_of_scikit_learn(embedded):
+def test_weights_and_scores_are_those_of_scikit_learn(embedded):
     texts = embedded[0]["text"].to_list()
-    oracle = TfidfVectorizer(analyzer=content_words, norm=None, sublinear_tf=True).fit(texts)
-    expected = oracle.transform(texts[:5]).toarray()
-    score = tfidf_scorer(count_document_frequencies(texts, 1), len(texts))
-    for row, text in zip(expected, texts, strict=False):
-        for term, value in score(text, Counter(terms(text))).items():
+
+    def content(text):
+        return [word for word in words(text) if not is_stop_word(word)]
+
+    oracle = TfidfVectorizer(analyzer=content, norm=None, sublinear_tf=True).fit(texts)
+    idf = dict(weigh_words(texts, 1).iter_rows())
+    for row, text in zip(oracle.transform(texts[:5]).toarray(), texts, strict=False):
+        terms = [" ".join(pair) for pair in pairwise(words(text))]
+        for term, value in tfidf(text, terms, idf, len(texts)).items():
             summed = sum(row[oracle.vocabulary_[word]] for word in term.split() if not is_stop_word(word))
             assert math.isclose(value, summed, rel_tol=1e-12)
 
 
+def test_reviews_are_counted_and_a_rare_word_counts_where_it_is_repeated():
+    texts = ["Zombie zombie attack.", "A zombie film.", "An attack of ghosts."]
+    assert set(weigh_words(texts, 2)["word"]) == {"zombie", "attack"}
+    with pytest.raises(HomogenizationError, match="min_document_frequency"):
+        weigh_words(texts, 3)
+    idf = dict(weigh_words(texts, 2).iter_rows())
+    scores = tfidf("Zombie Tianxia, misspeling tianxia.", ["zombie", "tianxia", "misspeling", "zombie tianxia"], idf, 3)
+    assert set(scores) == {"zombie", "tianxia", "zombie tianxia"}
+    assert scores["tianxia"] == pytest.approx((1 + math.log(2)) * (1 + math.log(4 / 2)))
+    assert scores["zombie tianxia"] == pytest.approx(scores["zombie"] + scores["tianxia"])
+
+
 @pytest.mark.parametrize("reviews", ["embedded", "real"])
-def test_phrases_are_literal_apart_and_chosen_with_all_their_places(reviews, request):
-    clean, table, parse = request.getfixturevalue(reviews)
-    parsed, found = parsed_sentences(clean, parse), phrases_by_review(table)
-    assert table.columns == ["review_id", "phrase", "score", "sentence", "start", "end"]
+def test_phrases_are_literal_apart_and_within_the_limits(reviews, request):
+    clean, table, _ = request.getfixturevalue(reviews)
+    assert table.schema == KEYPHRASE_SCHEMA
     assert table["score"].min() > 0
     for name, text in clean.select("review_id", "text").iter_rows():
-        places, spans = found.get(name, []), sentence_spans(text)
-        chosen = {place.term for place in places}
-        assert len(chosen) <= 8
+        places, spans = phrases_by_review(table).get(name, []), sentence_spans(text)
+        assert len({place.term for place in places}) <= 8
         assert all(before.end <= after.start for before, after in pairwise(places))
         for place in places:
-            literal = text[place.start : place.end]
-            assert words(literal) == place.term.split()
-            assert 1 <= len(place.term.split()) <= 3
-            assert not is_stop_word(folded(literal.split()[0]))
-            start, end = spans[place.sentence]
-            assert start <= place.start < place.end <= end
-        # unless a better phrase has a place
-        for candidate in content_candidates(text, parsed[name], NGRAMS):
-            if candidate.term in chosen:
-                assert any(overlap(place, candidate) for place in places)
+            assert words(text[place.start : place.end]) == place.term.split()
+            assert len(place.term.split()) <= 3
+            assert is_content(place.term)
+            assert spans[place.sentence][0] <= place.start < place.end <= spans[place.sentence][1]
 
 
-def test_most_key_phrases_are_more_than_one_word_and_none_is_a_verb_of_saying(real):
-    found = real[1]["phrase"]
-    assert (found.str.split(" ").list.len() > 1).mean() > 0.4  # .22 of literal runs
-    assert not set(found) & {"said", "says", "told", "yep", "left", "gets", "bad"}
+def test_permuted_sentences_hold_the_same_phrases_and_a_larger_sample_changes_no_review(embedded):
+    clean, table, parse = embedded
+    some, weights = clean.head(20), weigh_words(clean["text"].to_list(), 2)
+    few = extract_keyphrases(some, parse[:20], weights, len(clean), **LIMITS)
+    assert few.equals(table.filter(pl.col("review_id").is_in(some["review_id"].to_list())))
+    shuffled = []
+    for number, text in enumerate(some["text"]):
+        sentences = [text[slice(*span)] for span in sentence_spans(text)]
+        Random(number).shuffle(sentences)
+        shuffled.append(" ".join(sentences))
+    other = some.with_columns(text=pl.Series(shuffled))
+    again = extract_keyphrases(other, parse_reviews(other, PACKAGE), weights, len(clean), **LIMITS)
+    counts = [one.group_by("review_id", "phrase", "score").len().sort(pl.all()) for one in (few, again)]
+    assert counts[0].equals(counts[1])
 
 
-@pytest.mark.parametrize("reviews", ["embedded", "real"])
-def test_permuted_sentences_hold_the_same_phrases_and_a_larger_sample_changes_no_review(reviews, request):
-    clean, table, parse = request.getfixturevalue(reviews)
-    names = clean["review_id"].to_list()[:25]
-    some = clean.head(25)
-    shuffled = some.with_columns(text=pl.Series([permuted(text, number) for number, text in enumerate(some["text"])]))
-    again = extract_keyphrases(shuffled, parse_reviews(shuffled, Parser().package), scorer_of(clean), 8, NGRAMS)
-    few = extract_keyphrases(some, parse, scorer_of(clean), 8, NGRAMS)
-    assert few.equals(table.filter(pl.col("review_id").is_in(names)))
-    one, other = (
-        found.group_by("review_id", "phrase", "score").len().sort("review_id", "phrase") for found in (few, again)
-    )
-    assert one.equals(other)
+def test_phrases_of_a_column_are_taken_in_their_order_and_absent_ones_told(caplog):
+    texts = ["A slow zombie eats. Slow zombie!", "A clever plot.", "Nothing."]
+    phrases = ["Slow Zombie; eats;; hero", "plot", None]
+    reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": texts, "phrases": phrases})
+    table = given_keyphrases(reviews, "phrases", 8)
+    assert table.select("review_id", "phrase", "score", "sentence").rows() == [
+        ("a", "slow zombie", 1.0, 0),
+        ("a", "eats", 0.5, 0),
+        ("a", "slow zombie", 1.0, 1),
+        ("b", "plot", 1.0, 0),
+    ]
+    assert "1 reviews lack phrases of the column 'phrases' word for word, such as 'hero' in review a" in caplog.text
 
 
-def literal(text, scorer, max_phrases, ngram_range=NGRAMS):
-    """Key phrases among all literal runs of words."""
-    return key_phrases(text, candidates(text, ngram_range), scorer, max_phrases)
-
-
-def test_ties_are_broken_by_length_and_alphabet():
-    def flat(text, counts):
-        return dict.fromkeys(counts, 1.0)
-
-    found = {place.term for place, _ in literal("Zebra runs. Apple falls. Mouse.", flat, 2)}
-    assert found == {"apple falls", "zebra runs"}
-
-
-def test_a_rare_word_counts_where_it_is_repeated():
-    texts = ["A good plot.", "A good film.", "A good cast."]
-    score = tfidf_scorer(count_document_frequencies(texts, 2), 3)
-    terms = Counter(["good", "tianxia", "misspeling", "good misspeling", "good tianxia"])
-    scores = score("Good Tianxia, misspeling tianxia.", terms)
-    assert set(scores) == {"good", "tianxia", "good tianxia"}
-    assert scores["good tianxia"] == pytest.approx(scores["good"] + scores["tianxia"])
-    assert scores["tianxia"] == pytest.approx((1 + math.log(2)) * (1 + math.log(4 / 2)))
+def test_what_a_language_model_lists_is_held_to_the_limits():
+    assert literal_terms(["Great Film", "of", "the film", "a b c d", "", "12", "Film"], (1, 3)) == [
+        "great film",
+        "film",
+    ]
+    assert literal_terms("film", (1, 3)) == literal_terms([1], (1, 3)) == []

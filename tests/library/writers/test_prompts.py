@@ -62,7 +62,7 @@ def test_a_placeholder_without_a_value_is_named():
         ({"user": "Rephrase it."}, r"user: .*lacks \$review"),
         ({"user": "Rephrase $phrases."}, r"user: .*lacks \$review"),
         ({"user": "$review by $author"}, r"user: .*unknown \$author; allowed: \$review, \$phrases, \$max_phrases"),
-        ({"system": "It costs $ 5."}, r"system: .*write '\$\$'"),
+        ({"system": "It costs $ 5."}, r"system: .*'\$\$' for a dollar"),
         ({"user": None}, "user: .*valid string"),
         ({"style": "terse"}, "style: Extra inputs"),
     ],

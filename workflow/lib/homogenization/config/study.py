@@ -86,6 +86,12 @@ class Study(Keys):
         return [name for name in self.rewritten if name not in self.reordered]
 
     @property
+    def phrased(self) -> list[str]:
+        """Variants that are made from key phrases, sorted; without any, none are looked for."""
+        by_words = [name for name in self.reordered if self.variants[name].blocks is not None]
+        return sorted(set(self.rewritten) - set(by_words))
+
+    @property
     def parsed(self) -> list[str]:
         """Variants that are made from the parse of the reviews, sorted."""
         return sorted(set(self.placed) - set(self.written))

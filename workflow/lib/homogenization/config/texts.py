@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from homogenization.config.models import Device, RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.names.variants import CONSTRUCTIONS, ORIGINAL, RULE_POSITIONS, SIDES
+from homogenization.names.variants import ORIGINAL, RULE_POSITIONS, SIDES
 from homogenization.run.packages import package_folder
 from homogenization.run.sections import Option, Section, refused, without_nulls
 
@@ -74,9 +74,6 @@ class Keyphrases(Option):
     """Distinct key phrases of a review at most."""
     ngram_range: tuple[int, int] = (1, 3)
     """Shortest and longest phrase in words."""
-    min_document_frequency: int = Field(2, ge=1)
-    """Rarer words stand in key phrases only where a review repeats them. In a small corpus of short texts, 1 finds \
-key phrases in more of them."""
 
     @field_validator("ngram_range", mode="before")
     @classmethod
@@ -93,7 +90,10 @@ class CountedKeyphrases(Keyphrases):
     """Key phrases by the words of the corpus."""
 
     scorer: Literal["tfidf"] = "tfidf"
-    """`tfidf` knows no position."""
+    """`tfidf` counts words, and knows no position."""
+    min_document_frequency: int = Field(2, ge=1)
+    """Rarer words stand in key phrases only where a review repeats them. In a small corpus of short texts, 1 finds \
+key phrases in more of them."""
 
 
 class WrittenKeyphrases(Keyphrases):
@@ -107,10 +107,19 @@ class WrittenKeyphrases(Keyphrases):
     """File of the prompt."""
 
 
+class GivenKeyphrases(Keyphrases):
+    """Key phrases that the user's file names."""
+
+    scorer: Literal["column"]
+    """`column` takes those that your file names."""
+    column: str
+    """Column of the corpus with the key phrases of each text, the best first, divided by semicolons."""
+
+
 AnyKeyphrases = Annotated[
-    CountedKeyphrases | WrittenKeyphrases,
+    CountedKeyphrases | WrittenKeyphrases | GivenKeyphrases,
     Field(discriminator="scorer"),
-    BeforeValidator(_asked("scorer", "tfidf", CountedKeyphrases)),
+    BeforeValidator(_asked("scorer", "tfidf", CountedKeyphrases, GivenKeyphrases)),
 ]
 
 
@@ -126,8 +135,6 @@ class Rewriting(Section):
 sentence; for variants with a `position`."""
     length_ratio: list[float] = Field([0.6, 1.5], min_length=2, max_length=2)
     """Least and largest number of words, over the review's."""
-    min_f1: float | None = Field(None, ge=0, le=1)
-    """Least BERTScore F1 against the review (`similarity`'s encoder); null: none."""
 
     _length_ratio = field_validator("length_ratio")(
         refused(lambda bounds: not 0 <= bounds[0] < bounds[1], "{} is no range; write [least, largest], from 0 on")
@@ -177,22 +184,20 @@ class RuleVariant(Variant):
         return self
 
 
-class ConstructionVariant(Variant):
-    """The review with phrases at another place where a construction of English puts them, in a natural order."""
+class NaturalVariant(Variant):
+    """The review with an adjunct of a sentence at another place where English puts it, in a natural order."""
 
-    rewriter: Literal["constructions"]
-    """`constructions` moves one phrase of each sentence in which English allows it at the front and at the end."""
+    rewriter: Literal["natural"]
+    """`natural` moves one adjunct or adverbial clause of each sentence in which English allows it at the front and at \
+the end."""
     position: Literal[SIDES]
-    """Where the phrase goes: front or end."""
-    constructions: list[Literal[CONSTRUCTIONS]] = Field(list(CONSTRUCTIONS), min_length=1)
-    """What moves: `adjunct` (prepositional phrases, noun phrases of time), `clause` (adverbial clauses with a \
-conjunction)."""
+    """Where the adjunct goes: front or end."""
     phrases: Literal["any", "key", "other"] = "any"
-    """Which phrases move: any, those that hold a key phrase, or the others."""
+    """Which adjuncts move: any, those that hold a key phrase, or the others."""
 
     def role_of(self, other: Variant) -> str | None:
-        """The role of `other`, which moves by the same constructions: the same phrases at the end, or others here."""
-        if not isinstance(other, ConstructionVariant) or other.constructions != self.constructions:
+        """The role of `other`, which is natural too: the same adjuncts at the end, or others here."""
+        if not isinstance(other, NaturalVariant):
             return None
         if (self.phrases, other.phrases, other.position) == ("key", "other", self.position):
             return "key"
@@ -263,9 +268,9 @@ class WrittenVariant(Variant):
 
 
 AnyVariant = Annotated[
-    RuleVariant | ConstructionVariant | OrderVariant | WrittenVariant,
+    RuleVariant | NaturalVariant | OrderVariant | WrittenVariant,
     Field(discriminator="rewriter"),
-    BeforeValidator(_asked("rewriter", None, RuleVariant, ConstructionVariant, OrderVariant)),
+    BeforeValidator(_asked("rewriter", None, RuleVariant, NaturalVariant, OrderVariant)),
 ]
 
 

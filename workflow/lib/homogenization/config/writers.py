@@ -16,7 +16,7 @@ class Writer(Option):
     """A language model that finds key phrases or rewrites reviews.
 
     To add a backend, add a class here, list it in `AnyWriter`, and write the library module that it names, with a
-    function `make_writer(entry, seed)` that returns a `homogenization.writers.requests.Writer`.
+    function `make_writer(entry)` that returns a `homogenization.writers.asking.Writer`.
     """
 
     discriminator: ClassVar[str] = "backend"
@@ -70,9 +70,6 @@ class EndpointWriter(Writer):
     """Address of the endpoint, to `/v1`. `$VARIABLES` in it are read in the job; null: `OPENAI_BASE_URL`."""
     api_key_variable: str = Field("OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """Environment variable that holds the key, for an endpoint that wants one."""
-    structured_output: Literal["json_schema", "json_object", "none"] = "json_schema"
-    """How the form of answers is enforced: by their JSON schema, as some JSON object, or by the prompt alone. Answers \
-are read strictly in any case."""
     threads: ClassVar[int] = 2
     connections: int = Field(8, ge=1, exclude=True)
     """Requests at a time. Nothing reruns."""

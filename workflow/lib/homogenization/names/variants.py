@@ -8,7 +8,5 @@ RANDOM_PAIRS = "random_pairs"
 SIDES = ("front", "end")
 # where the rule-based rewriter moves the phrases of a sentence
 RULE_POSITIONS = (*SIDES, "inward")
-# kinds of phrases that English puts at either side with the same words
-CONSTRUCTIONS = ("adjunct", "clause")
 # which question a control answers (docs/variants.md)
 CONTROL_ROLES = ("edge", "key", "side", "rewriting")

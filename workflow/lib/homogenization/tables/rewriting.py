@@ -21,7 +21,7 @@ REWRITING_SCHEMA = {
     #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON that was asked for;
     #: `empty`: without a word; `identical`: with the words of the review in their order; `length`: outside
     #: `rewriting.length_ratio`; `coverage`: below `rewriting.min_coverage`; `position`: beyond
-    #: `rewriting.max_distance`; `similarity`: below `rewriting.min_f1`
+    #: `rewriting.max_distance`
     **dict.fromkeys(REASONS, pl.Int64),
     "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
     "median_words_rejected": pl.Float64,  #: median words of the others: a model that fails at long reviews leaves these

@@ -6,13 +6,13 @@ a pronoun before its noun: a sentence in doubt stays as it is.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from homogenization.variants import construction_words as lexicon
-from homogenization.variants.clauses import MainClause, Move, Span
-from homogenization.variants.constituents import Sentence
+from homogenization.variants import adjunct_words as lexicon
+from homogenization.variants.clauses import MainClause
+from homogenization.variants.sentences import is_verb
 
 #: Words that a main clause has besides its adjunct, at least.
 FEWEST_OTHERS = 3
@@ -21,13 +21,6 @@ _COMPLEMENTS = frozenset(("dobj", "attr", "acomp", "ccomp", "xcomp", "oprd", "da
 _CLAUSES = frozenset(("relcl", "ccomp", "advcl", "acl", "conj", "pcomp", "parataxis", "appos"))
 # marks that touch a phrase
 _AT_START, _AT_END = re.compile(r"[^\w\s]*"), re.compile(r"[^\w\s]*$")
-
-
-def adjuncts(sentence: Sentence) -> Iterator[Move]:
-    """The adjuncts of a sentence that may stand at its front and at its end, in reading order."""
-    clause = Adjuncts(sentence)
-    for adjunct in clause.all() if clause.root is not None else ():
-        yield Move(adjunct.construction, clause, (adjunct.first, adjunct.last), clause.orders(adjunct))
 
 
 @dataclass(frozen=True)
@@ -57,16 +50,15 @@ class Adjuncts(MainClause):
         """The main verb and the infinitives that complete it ("I want to see it again this year")."""
         found = [] if self.verb is None else [self.verb]
         for verb in found:
-            found += [number for number in self.children(verb) if self.tokens[number].dep == "xcomp" and number > verb]
+            found += [number for number in self.children(verb) if self.tokens[number].dep_ == "xcomp" and number > verb]
         return found
 
     def all(self) -> Iterator[Adjunct]:
         """Those that may stand at the front and at the end, in reading order; none in a sentence without a capital."""
-        if self.sentence.written[0].islower():
+        if self.root is None or self.sentence.span.text[0].islower():
             return
-        for number, token in enumerate(self.tokens):
-            span = self.sentence.subtrees[number]
-            if token.head not in self.verbs or span is None:
+        for number, span in enumerate(self.sentence.subtrees):
+            if self.sentence.head(number) not in self.verbs or span is None:
                 continue
             first, last = self.trimmed(*span)
             place = self._place(first, last)
@@ -80,12 +72,11 @@ class Adjuncts(MainClause):
 
     def _stands_apart(self, first: int, last: int) -> bool:
         """Whether nothing but a comma or the stop divides these tokens, which are whole words, from the rest."""
-        text, (start, end) = self.sentence.text, self.sentence.span
         if not self.is_whole(first, last):
             return False
-        first_character, stop = self.tokens[first].start, self.tokens[last].end
-        before, behind = _AT_END.search(text[start:first_character].rstrip())[0], _AT_START.match(text[stop:end])[0]
-        is_last = stop + len(behind) == end
+        text, (start, stop) = self.sentence.span.text, self.sentence.characters(first, last)
+        before, behind = _AT_END.search(text[:start].rstrip())[0], _AT_START.match(text[stop:])[0]
+        is_last = stop + len(behind) == len(text)
         return before in ("", ",") and (behind in ("", ",") or (is_last and set(behind) <= {".", "!"}))
 
     def _place(self, first: int, last: int) -> str:
@@ -95,7 +86,7 @@ class Adjuncts(MainClause):
 
     def _construction(self, number: int, first: int, last: int, place: str) -> str | None:
         """What kind of adjunct the subtree of a token is; None for anything else."""
-        dep = self.tokens[number].dep
+        dep = self.tokens[number].dep_
         if dep in ("prep", "npadvmod", "advcl") and self._is_discourse(first, last):
             return "adjunct"
         if dep == "advcl":
@@ -104,8 +95,8 @@ class Adjuncts(MainClause):
             return "adjunct" if number == first < last and self._is_phrase(number, last, place) else None
         if dep == "npadvmod":
             is_time = self.words[number] in lexicon.TIMES and self.words[first] in lexicon.DEFINITE_TIMES
-            stands_alone = not first or self.tokens[first - 1].pos not in ("ADV", "NOUN", "PROPN")
-            follows = stands_alone and self._complements(self.tokens[number].head, first)
+            stands_alone = not first or self.tokens[first - 1].pos_ not in ("ADV", "NOUN", "PROPN")
+            follows = stands_alone and self._complements(self.sentence.head(number), first)
             return "adjunct" if is_time and "only" not in self.words and (place == "front" or follows) else None
         return None
 
@@ -124,35 +115,35 @@ class Adjuncts(MainClause):
         span = self.sentence.subtrees[subjects[0]] if subjects else None
         if span is None or span[0] != opening + 1 or following in {"that", *lexicon.NO_SUBJECTS}:
             return False
-        if self.has(("conj", "cc"), (n for n in range(first, last + 1) if self.tokens[n].head == verb)):
+        if self.has(("conj", "cc"), (n for n in range(first, last + 1) if self.sentence.head(n) == verb)):
             return False
         if not lexicon.ANSWERS.isdisjoint(main):
             return False
         comments = lexicon.COMMENTS | (lexicon.WISHES if verb == last else frozenset())
         if "which" in self.words[first:last] or (conjunction == "if" and self.words[verb] in comments):
             return False
-        asked = conjunction in ("if", "when") and self.words[self.tokens[verb].head] in lexicon.ASKING
+        asked = conjunction in ("if", "when") and self.words[self.sentence.head(verb)] in lexicon.ASKING
         if place == "front":
             return self.words[last] not in ("then", "however") and self.words[self.last] not in lexicon.ASKING
         denied = conjunction == "because" and not lexicon.NEGATIONS.isdisjoint(main)
         denied |= "wonder" in main
         # of a noun ("the scene when"), and not of the verb
-        denied |= conjunction == "when" and self.tokens[first - 1].pos in ("NOUN", "PROPN", "NUM", "PART")
+        denied |= conjunction == "when" and self.tokens[first - 1].pos_ in ("NOUN", "PROPN", "NUM", "PART")
         is_event = conjunction in ("when", "since") and not (lexicon.EVENTS | lexicon.TIMES).isdisjoint(main)
         # "the others were not" leaves out what the main clause has said
         denied |= self.words[last] in lexicon.AUXILIARIES
-        is_answered = self._complements(self.tokens[verb].head, first) - {"it"}
+        is_answered = self._complements(self.sentence.head(verb), first) - {"it"}
         return not denied and not is_event and (not asked or bool(is_answered))
 
     def _complements(self, verb: int, before: int) -> set[str]:
         """The heads of a verb's complements before a token."""
         children = (number for number in self.children(verb) if number < before)
-        return {self.words[number] for number in children if self.tokens[number].dep in _COMPLEMENTS}
+        return {self.words[number] for number in children if self.tokens[number].dep_ in _COMPLEMENTS}
 
     def _is_phrase(self, number: int, last: int, place: str) -> bool:
         """Whether a prepositional phrase is an adjunct, and no complement of the verb."""
-        preposition, verb = self.words[number], self.tokens[number].head
-        objects = [self.words[child] for child in self.children(number) if self.tokens[child].dep == "pobj"]
+        preposition, verb = self.words[number], self.sentence.head(number)
+        objects = [self.words[child] for child in self.children(number) if self.tokens[child].dep_ == "pobj"]
         has_gerund = self.has(("pcomp",), self.children(number))
         if self.words[number + 1] in ("for", "which", "what", "whose", "whom", "that"):
             return False
@@ -195,8 +186,8 @@ class Adjuncts(MainClause):
             return False
         if not self._keeps_reference(adjunct, outside):
             return False
-        coordinated = [n for n in outside if self.tokens[n].dep in ("conj", "parataxis", "cc") and n > self.verb]
-        if any(self.tokens[number].head in self.verbs for number in coordinated):
+        coordinated = [n for n in outside if self.tokens[n].dep_ in ("conj", "parataxis", "cc") and n > self.verb]
+        if any(self.sentence.head(number) in self.verbs for number in coordinated):
             return False
         dividing = _CLAUSES if adjunct.construction == "clause" else {*_CLAUSES, "xcomp"}
         if adjunct.place == "front":
@@ -208,7 +199,7 @@ class Adjuncts(MainClause):
             is_enclosed = before == "," and self.words[last + 1] == "," and first < self.verb
             return is_enclosed and not self.has(_CLAUSES, outside)
         between = self.has(dividing, (number for number in outside if self.verb < number < first))
-        joins_verbs = any(self.tokens[number].dep == "conj" and self.tokens[number].is_verb for number in outside)
+        joins_verbs = any(is_verb(self.tokens[n]) and self.tokens[n].dep_ == "conj" for n in outside)
         if before in lexicon.TIMES or joins_verbs or "," in self.words[self.verb : first - 1]:
             return False
         return not between or (before == "," and adjunct.construction == "clause")
@@ -238,7 +229,7 @@ class Adjuncts(MainClause):
         inside = range(adjunct.first, adjunct.last + 1)
         if adjunct.place == "front" and not set(self.words[adjunct.first : adjunct.last + 1]) & lexicon.TIMES:
             named = ("NOUN", "PROPN", "PRON", "DET")
-            names = any(self.tokens[n].pos in named and self.words[n] not in lexicon.SPEAKERS for n in inside)
+            names = any(self.tokens[n].pos_ in named and self.words[n] not in lexicon.SPEAKERS for n in inside)
             return not names or not any(self.refers(n) for n in outside)
         subjects = self.subjects(self.verb)
         of_main = [self.words[n] for n in subjects]
@@ -246,16 +237,19 @@ class Adjuncts(MainClause):
             return False
         return all(self.words[n] in of_main for n in inside if self.refers(n))
 
-    def orders(self, adjunct: Adjunct) -> dict[str, list[Span | str] | None]:
-        """The parts of the sentence by the place of an adjunct; None for where it stands.
+    def order(self, adjunct: Adjunct, place: str) -> Sequence[tuple[int, int] | str]:
+        """The parts of the sentence, without its stop, with an adjunct at the "front" or at the "end".
 
-        Commas around the adjunct go with it: one follows it at the front, one precedes it at the end where it has to.
+        They are first and last token, each `is_whole`, or a comma: those around the adjunct go with it. One follows it
+        at the front, one precedes it at the end where it has to.
         """
-        own = (adjunct.first, adjunct.last)
+        own, n_lead = (adjunct.first, adjunct.last), self.lead
         spans = (self.lead, adjunct.first - 1), (max(self.lead, adjunct.last + 1), len(self.tokens) - 1)
         rest = [self.trimmed(*span) for span in spans if any(map(self.is_word, range(span[0], span[1] + 1)))]
-        orders = {"front": [own, ",", *rest], "end": [*rest, *[","][: adjunct.comma], own]}
-        return {place: None if place == adjunct.place else order for place, order in orders.items()}
+        if adjunct.first == self.lead:
+            n_lead = min(n_lead, 1)  # "But, of course, it works": the comma is the adjunct's
+        lead = [(0, 0), ","][:n_lead]
+        return [*lead, own, ",", *rest] if place == "front" else [*lead, *rest, *[","][: adjunct.comma], own]
 
 
 def _is_year(word: str) -> bool:

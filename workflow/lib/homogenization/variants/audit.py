@@ -21,14 +21,12 @@ class Passage:
 
     Attributes:
         variant: Name of the variant.
-        review: The review_id.
         original: The sentences as the review has them.
         rewritten: The sentences in their place in the variant.
         n_sentences: Sentences of `original`.
     """
 
     variant: str
-    review: str
     original: str
     rewritten: str
     n_sentences: int
@@ -39,22 +37,18 @@ class Passage:
         return review_id(f"{self.original}\n{self.rewritten}")
 
 
-def passages(variant: str, review: str, original: str, rewritten: str) -> Iterator[Passage]:
+def passages(variant: str, original: str, rewritten: str) -> Iterator[Passage]:
     """What a variant changed in a review, sentence by sentence where the sentences correspond."""
-    before, after = _sentences(original), _sentences(rewritten)
-    blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    for kind, start, end, new_start, new_end in blocks:
+    before, after = ([text[slice(*span)] for span in sentence_spans(text)] for text in (original, rewritten))
+    for kind, start, end, new_start, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
-        pairs = zip(before[start:end], after[new_start:new_end], strict=False)
-        corresponds = end - start == new_end - new_start
-        for one, other in pairs if corresponds else [(" ".join(before[start:end]), " ".join(after[new_start:new_end]))]:
-            if words(one) != words(other):
-                yield Passage(variant, review, one, other, 1 if corresponds else end - start)
-
-
-def _sentences(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentence_spans(text)]
+        pairs = list(zip(before[start:end], after[new_start:new_end], strict=False))
+        if end - start == new_end - new_start:
+            n_sentences = 1
+        else:
+            pairs, n_sentences = [(" ".join(before[start:end]), " ".join(after[new_start:new_end]))], end - start
+        yield from (Passage(variant, *pair, n_sentences) for pair in pairs if words(pair[0]) != words(pair[1]))
 
 
 def passages_of(variants: pl.DataFrame) -> list[Passage]:
@@ -65,11 +59,8 @@ def passages_of(variants: pl.DataFrame) -> list[Passage]:
     """
     originals = dict(variants.filter(variant=ORIGINAL).select("review_id", "text").iter_rows())
     rewritten = variants.filter(pl.col("variant") != ORIGINAL).select("variant", "review_id", "text")
-    return [
-        passage
-        for variant, review, text in rewritten.iter_rows()
-        for passage in passages(variant, review, originals[review], text)
-    ]
+    rows = rewritten.iter_rows()
+    return [passage for variant, review, text in rows for passage in passages(variant, originals[review], text)]
 
 
 def sheet(variants: pl.DataFrame, n_passages: int, seed: int) -> pl.DataFrame:

@@ -1,35 +1,10 @@
 """Key phrases that a language model chooses: the rank in its list gives the score, a search the places."""
 
-import logging
-from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import polars as pl
 
-from homogenization.variants.keyphrases import Scorer, candidates, key_phrases, keyphrase_table
-from homogenization.variants.phrases import Phrase, term_of
-from homogenization.writers.answers import Author, Proposal, ask_in_rounds, passed
+from homogenization.variants.keyphrases import key_phrases, keyphrase_table, literal_terms, ranked
+from homogenization.writers.asking import Author
 from homogenization.writers.prompts import render
-from homogenization.writers.requests import Answer, Request
-
-logger = logging.getLogger(__name__)
-
-
-class _Answer(Answer):
-    key_phrases: list[str]
-
-
-KEY_PHRASES_SCHEMA = _Answer.model_json_schema()
-
-
-class _Choice(NamedTuple):
-    """What an answer lists (None: it is malformed), how many of these are not literal, and which are used."""
-
-    listed: list[str] | None
-    n_dropped: int
-    phrases: list[tuple[Phrase, float]]
-    reason: str | None  # why the model is asked again
 
 
 def extract_keyphrases_with_llm(
@@ -41,8 +16,8 @@ def extract_keyphrases_with_llm(
 ) -> pl.DataFrame:
     """Find the key phrases of each review.
 
-    A phrase of the model is used if it is a literal candidate of the review (`keyphrases.candidates`). If an answer is
-    malformed or holds no such phrase, the model gets another request, up to `n_candidates` in all.
+    A phrase of the model is used where it stands in the review word for word. If an answer, which should be
+    {"key_phrases": [text, …]}, holds no such phrase, the model gets another request.
 
     Args:
         reviews: Columns review_id, text.
@@ -53,52 +28,17 @@ def extract_keyphrases_with_llm(
 
     Returns:
         A table like that of `extract_keyphrases`; score is 1 / (1 + rank), where the model's first phrase has rank 0. A
-        review without a usable answer has no row; a warning names it.
+        review without a usable answer has no row.
 
     Raises:
-        HomogenizationError: as `ask_in_rounds`.
+        HomogenizationError: as `Author.ask`.
     """
     texts = dict(reviews.select("review_id", "text").iter_rows())
-
-    def request(name: str, number: int) -> Request:
-        messages = render(author.prompt, review=texts[name], max_phrases=max_phrases)
-        return Request(name, messages, KEY_PHRASES_SCHEMA, number)
-
-    def chosen(proposal: Proposal) -> _Choice:
-        text, answer = texts[proposal.task], _Answer.read(proposal.completion)
-        listed = answer and answer.key_phrases
-        literal = candidates(text, ngram_range)
-        terms = {phrase.term for phrase in literal}
-        n_dropped = sum(term_of(phrase) not in terms for phrase in listed or [])
-        chosen = key_phrases(text, literal, ranked_scorer(listed or []), max_phrases)
-        return _Choice(listed, n_dropped, chosen, None if chosen else "no phrase")
-
-    judged = ask_in_rounds(
-        author, texts, request, lambda proposals: [*map(chosen, proposals)], rounds=n_candidates, n_reviews=len(texts)
-    )
-    choices = [choice for of_review in judged.values() for _, choice in of_review]
-    logger.info(
-        "%d of %d phrases were dropped: no literal candidates of their review; %d answers were malformed",
-        sum(choice.n_dropped for choice in choices),
-        sum(len(choice.listed or []) for choice in choices),
-        sum(choice.listed is None for choice in choices),
-    )
-    keyphrases = {
-        name: [pair for choice in passed(of_review) for pair in choice.phrases] for name, of_review in judged.items()
-    }
-    for name, phrases in keyphrases.items():
-        if not phrases:
-            logger.warning("review %s: no key phrase in %d answers; it goes on without any", name, n_candidates)
-    return keyphrase_table(keyphrases)
-
-
-def ranked_scorer(phrases: Sequence[str]) -> Scorer:
-    """A scorer by rank in a list, best first; terms that are not in the list get no score."""
-    ranks: dict[str, int] = {}
-    for phrase in phrases:
-        ranks.setdefault(term_of(phrase), len(ranks))
-
-    def score(text: str, terms: Counter[str]) -> dict[str, float]:
-        return {term: 1 / (1 + rank) for term, rank in ranks.items() if term in terms}
-
-    return score
+    chats = {name: render(author.prompt, review=text, max_phrases=max_phrases) for name, text in texts.items()}
+    found = {name: [] for name in texts}
+    for number in range(n_candidates):
+        answers = author.ask({name: chats[name] for name, chosen in found.items() if not chosen}, number)
+        for name, answer in answers.items():
+            listed = literal_terms(answer.value("key_phrases"), ngram_range)
+            found[name] = key_phrases(texts[name], ranked(listed), max_phrases)
+    return keyphrase_table(found)

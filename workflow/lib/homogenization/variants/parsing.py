@@ -1,24 +1,29 @@
-"""The parse of reviews by spaCy: words, what depends on what, noun chunks and names, in a table."""
+"""The parse of reviews by spaCy: a `Doc` for each, with its sentences as spans."""
 
-from typing import Any
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from homogenization.corpus.sentences import LONGEST_PARSED, LONGEST_RUN, is_parsed, sentence_spans
+from homogenization.corpus.sentences import sentence_spans
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import reading, written_whole
 from homogenization.run.log import announce
-from homogenization.variants.schemas import PARSE_SCHEMA
 
-# spaCy's kinds of entities that are names; the others are numbers and dates
-NAMES = frozenset(("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"))
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+#: Under this name a `Doc` has its sentences: `doc.spans[SENTENCES]`.
+SENTENCES = "sentences"
+# characters of a sentence that is parsed, and of a run without white space in it: the parser takes a time that grows
+# with the square of a run
+LONGEST_PARSED, LONGEST_RUN = 6000, 500
 
 
-def parse_reviews(reviews: pl.DataFrame, package: str) -> pl.DataFrame:
-    """Parse each sentence of the reviews by itself: `parse_with` the spaCy pipeline of a package."""
-    return parse_with(load_pipeline(package), reviews)
-
-
-def load_pipeline(package: str) -> Any:
+def load_pipeline(package: str) -> "Language":
     """The spaCy pipeline of an installed package.
 
     Raises:
@@ -38,41 +43,56 @@ def load_pipeline(package: str) -> Any:
     return pipeline
 
 
-def parse_with(pipeline: Any, reviews: pl.DataFrame) -> pl.DataFrame:
-    """Parse each sentence of the reviews by itself, unless it is too long (`is_parsed`): such a sentence is told.
+def parse_reviews(reviews: pl.DataFrame, package: str) -> "list[Doc]":
+    """A `Doc` for each review, with its `SENTENCES`; each sentence is parsed by itself.
+
+    A sentence that is too long for the parser has runs between spaces as tokens, without any relation; it is told.
 
     Args:
-        pipeline: Pipeline from `load_pipeline`.
-        reviews: Columns review_id, text.
-
-    Returns:
-        A row for each token of a sentence that was parsed: columns of `PARSE_SCHEMA`, in the order of `reviews`, then
-        in reading order.
+        reviews: Columns review_id, text, cleaned.
+        package: Package of the pipeline, as in `load_pipeline`.
     """
-    left_out: list[str] = []
-    sentences = [
-        (name, number, start, text[start:end])
-        for name, text in reviews.select("review_id", "text").iter_rows()
-        for number, (start, end) in enumerate(sentence_spans(text))
-        if is_parsed(text, start, end) or left_out.append(name)
-    ]
+    from spacy.tokens import Doc, Span
+
+    pipeline = load_pipeline(package)
+    texts = [(name, text, sentence_spans(text)) for name, text in reviews.select("review_id", "text").iter_rows()]
+    sentences = [(name, text[slice(*span)]) for name, text, spans in texts for span in spans]
+    left_out = [name for name, sentence in sentences if not is_parsed(sentence)]
     if left_out:
         announce(
             f"parser: {len(left_out)} sentences are not parsed and stay as they are, since they have over "
             f"{LONGEST_PARSED} characters, or over {LONGEST_RUN} without white space, in the reviews "
             f"{', '.join(dict.fromkeys(left_out))}."
         )
-    rows = []
-    parsed = pipeline.pipe([sentence for *_, sentence in sentences])
-    for (name, number, offset, _), doc in zip(sentences, parsed, strict=True):
-        chunks = {token.i: index for index, chunk in enumerate(doc.noun_chunks) for token in chunk}
-        entities = enumerate(entity for entity in doc.ents if entity.label_ in NAMES)
-        names = {token.i: index for index, entity in entities for token in entity}
-        rows += [
-            (
-                *(name, number, offset + token.idx, offset + token.idx + len(token)),
-                *(token.head.i, token.pos_, token.tag_, token.dep_, chunks.get(token.i), names.get(token.i)),
-            )
-            for token in doc
-        ]
-    return pl.DataFrame(rows, schema=PARSE_SCHEMA, orient="row")
+    parsed = pipeline.pipe(sentence for _, sentence in sentences if is_parsed(sentence))
+    docs = []
+    for _, text, spans in texts:
+        own = [text[slice(*span)] for span in spans]
+        parts = [next(parsed) if is_parsed(one) else Doc(pipeline.vocab, one.split()) for one in own]
+        doc = Doc.from_docs(parts, exclude=["tensor"]) if parts else Doc(pipeline.vocab)
+        doc.spans[SENTENCES] = [Span(doc, *ends) for ends in pairwise(accumulate(map(len, parts), initial=0))]
+        docs.append(doc)
+    return docs
+
+
+def is_parsed(sentence: str) -> bool:
+    """Whether a sentence is parsed; one that is no sentence of a language stays as it is."""
+    return len(sentence) <= LONGEST_PARSED and max(map(len, sentence.split()), default=0) <= LONGEST_RUN
+
+
+def write_parse(docs: "Sequence[Doc]", path: str | Path) -> None:
+    """Write the `Doc` of each review as a `DocBin`, whole."""
+    from spacy.tokens import DocBin
+
+    attributes = ["TAG", "POS", "DEP", "HEAD", "ENT_IOB", "ENT_TYPE", "SENT_START"]
+    with written_whole(path) as partial:
+        DocBin(attrs=attributes, docs=docs).to_disk(partial)
+
+
+def read_parse(path: str | Path) -> "list[Doc]":
+    """Read what `write_parse` wrote."""
+    import spacy
+    from spacy.tokens import DocBin
+
+    with reading(path):
+        return list(DocBin().from_disk(path).get_docs(spacy.blank("en").vocab))

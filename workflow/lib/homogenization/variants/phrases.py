@@ -1,14 +1,19 @@
 """Key phrases of a review, and their positions in their sentences."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from functools import cache
 from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.sentences import Chunk, folded, is_stop_word, word_spans, words
+from homogenization.corpus.sentences import folded, word_spans, words
 from homogenization.variants.schemas import VARIANT_SCHEMA
+
+# stems of contractions (don't, can't, won't, let's …) that the stop list lacks
+_AUXILIARIES = frozenset(("i", "do", "does", "did", "ca", "wo", "sha", "would", "could", "should", "need", "ai", "let"))
+_CONTRACTED = re.compile(r"(?:n't|'(?:s|m|re|ve|d|ll|t))$")
 
 
 @dataclass(frozen=True)
@@ -47,21 +52,21 @@ def term_of(text: str) -> str:
     return " ".join(words(text))
 
 
-def literal_phrase(text: str, sentence: int, run: Sequence[Chunk]) -> Phrase | None:
-    """The words of neighbouring chunks of a sentence as a phrase that may be key.
+@cache
+def is_content(term: str) -> bool:
+    """Whether a phrase neither begins nor ends with a stop word or a bare number."""
+    return not any(map(is_stop_word, term.split()[:: max(len(term.split()) - 1, 1)]))
 
-    None where a chunk is not a single word, where punctuation stands between two, or where the first or the last word
-    is a stop word or a bare number.
-    """
-    if any(chunk.n_words != 1 for chunk in run):
-        return None
-    if not all(one.is_open_behind and other.is_open_before for one, other in pairwise(run)):
-        return None
-    edges = [word_spans(text, chunk.core_start, chunk.core_end)[0] for chunk in (run[0], run[-1])]
-    if any(is_stop_word(folded(text[slice(*word)])) for word in edges):
-        return None
-    start, end = edges[0][0], edges[1][1]
-    return Phrase(term_of(text[start:end]), sentence, start, end)
+
+@cache
+def is_stop_word(word: str) -> bool:
+    """Whether a folded word is a stop word (scikit-learn's English list), a contraction of one, or has no letter."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    if not any(map(str.isalpha, word)) or len(word) == 1:
+        return True
+    stem = _CONTRACTED.sub("", word)
+    return word in ENGLISH_STOP_WORDS or (stem != word and (stem in ENGLISH_STOP_WORDS or stem in _AUXILIARIES))
 
 
 def overlap(one: Any, other: Any) -> bool:

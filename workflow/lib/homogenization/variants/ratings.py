@@ -30,26 +30,20 @@ def readings(files: Sequence[str]) -> list[dict[str, bool]]:
 
 
 def _reading(file: str) -> dict[str, bool]:
-    try:
-        with Path(file).open(newline="", encoding="utf-8-sig") as opened:
-            rows = list(csv.DictReader(opened, restval=""))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise HomogenizationError(f"the ratings {file} can't be read as CSV: {error}") from None
-    missing = [name for name in ("item", *QUESTIONS) if rows and name not in rows[0]]
-    if missing:
-        raise HomogenizationError(
-            f"the ratings {file} have no column {', '.join(missing)}. Fill in the sheet of `snakemake audit`."
-        )
     found: dict[str, bool] = {}
-    for row in rows:
-        given = {name: row[name].strip().casefold() for name in QUESTIONS}
-        wrong = next((name for name, answer in given.items() if answer and answer not in _ANSWERS), None)
-        if wrong:
-            raise HomogenizationError(
-                f"the ratings {file} answer {row[wrong]!r} to {wrong} of the item {row['item']}; write yes or no."
-            )
-        if all(given.values()):
-            found[row["item"]] = all(_ANSWERS[answer] for answer in given.values())
+    try:
+        for row in csv.DictReader(Path(file).read_text(encoding="utf-8-sig").splitlines(), restval=""):
+            given = [row[name].strip().casefold() for name in QUESTIONS]
+            if wrong := [answer for answer in given if answer and answer not in _ANSWERS]:
+                raise HomogenizationError(
+                    f"the ratings {file} answer {wrong[0]!r} of the item {row['item']}; write yes or no."
+                )
+            if all(given):
+                found[row["item"]] = all(_ANSWERS[answer] for answer in given)
+    except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
+        raise HomogenizationError(
+            f"the ratings {file} can't be read, or lack a column ({error}). Fill in the sheet of `snakemake audit`."
+        ) from None
     if not found:
         raise HomogenizationError(f"the ratings {file} answer all four questions of no item. Fill in the sheet.")
     return found

@@ -3,16 +3,15 @@
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
-from homogenization.variants.atoms import names_in
-from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.constructions import move_by_constructions
+from homogenization.variants.capitals import names_in
+from homogenization.variants.natural import move_naturally
 from homogenization.variants.order import reorder
 from homogenization.variants.phrases import (
     Phrase,
@@ -23,21 +22,16 @@ from homogenization.variants.phrases import (
     variant_table,
 )
 from homogenization.variants.positions import inward
-from homogenization.variants.rearrangement import draft_of, rearranged
+from homogenization.variants.rearrangement import layout_of, rearranged
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA
+from homogenization.variants.sentences import Sentence, sentences_of
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
 
 # what counts a word of difference in length, in the choice of other phrases, against a difference in position, which
 # is at most 1
 WORD = 0.2
-
-
-def keep_text(text: str, phrases: Sequence[Phrase]) -> tuple[str, list[Placement]]:
-    """Leave the review unchanged, and record the places of its phrases."""
-    spans = sentence_spans(text)
-    placements = []
-    for phrase in phrases:
-        at = place_in_sentence(text, spans[phrase.sentence], phrase.start, phrase.term)
-        placements.append(Placement(phrase.term, phrase.sentence, at, at))
-    return text, placements
 
 
 def move_by_rules(
@@ -61,25 +55,35 @@ def move_by_rules(
         The rewritten review, with its sentences joined by spaces, and the placement of each constituent that was to
         move, in reading order.
     """
-    text = sentences[0].text if sentences else ""
     moving = moving_phrases(sentences, phrases, which)
     of_sentence = [[phrase for phrase in moving if phrase.sentence == number] for number in range(len(sentences))]
-    drafts = [
-        draft_of(sentence, own, sentence.splits() if own and position == "inward" else frozenset())
+    layouts = [
+        layout_of(sentence, own, sentence.splits() if own and position == "inward" else frozenset())
         for sentence, own in zip(sentences, of_sentence, strict=True)
     ]
-    layouts = [draft.layout for draft in drafts]
     orders = inward(layouts, like) if position == "inward" else [layout.at(position) for layout in layouts]
-    names = names_in(text)
-    rewritten, placements = [], []
-    for sentence, draft, order in zip(sentences, drafts, orders, strict=True):
-        moved, starts = rearranged(text, sentence.span, draft, order, names | sentence.proper_names)
+    names, rewritten, placements = names_in(sentences), [], []
+    for sentence, own, order in zip(sentences, of_sentence, orders, strict=True):
+        moved, starts = rearranged(sentence, own, order, names | sentence.proper_names)
         rewritten.append(moved)
-        for phrase, start in zip(draft.phrases, starts, strict=True):
-            before = place_in_sentence(text, sentence.span, phrase.start, phrase.term)
+        for phrase, start in zip(own, starts, strict=True):
+            before = position_in(sentence, phrase)
             after = place_in_sentence(moved, (0, len(moved)), start, phrase.term)
             placements.append(Placement(phrase.term, sentence.number, before, after))
     return " ".join(rewritten), placements
+
+
+def kept_places(text: str, phrases: Sequence[Phrase]) -> list[Placement]:
+    """The placements of phrases in a review that stays as it is."""
+    spans = sentence_spans(text)
+    at = [place_in_sentence(text, spans[phrase.sentence], phrase.start, phrase.term) for phrase in phrases]
+    return [Placement(phrase.term, phrase.sentence, one, one) for phrase, one in zip(phrases, at, strict=True)]
+
+
+def position_in(sentence: Sentence, phrase: Phrase) -> float | None:
+    """The position of a phrase in its sentence, as in `Placement`."""
+    text = sentence.span.text
+    return place_in_sentence(text, (0, len(text)), phrase.start - sentence.span.start_char, phrase.term)
 
 
 def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], which: str) -> list[Phrase]:
@@ -95,71 +99,10 @@ def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], whi
             keys[-1] = constituent
     if which == "key":
         return keys
-    pool = [
-        other
-        for sentence in sentences
-        if not sentence.stays
-        for other in sentence.constituents()
-        if not any(overlap(other, key) for key in keys)
-    ]
-    return others_like(keys, _places(sentences, keys), pool, _places(sentences, pool))
-
-
-def _places(sentences: Sequence[Sentence], phrases: Sequence[Phrase]) -> list[float]:
-    spans = [(sentences[phrase.sentence].span, phrase) for phrase in phrases]
-    return [place_in_sentence(sentences[0].text, span, phrase.start, phrase.term) or 0.0 for span, phrase in spans]
-
-
-def rewrite_reviews(
-    reviews: pl.DataFrame,
-    keyphrases: pl.DataFrame,
-    parse: pl.DataFrame | None,
-    variant: str,
-    rewriter: str,
-    *,
-    phrases: str = "key",
-    seed: int = 0,
-    **options: Any,
-) -> pl.DataFrame:
-    """Write one variant of each review.
-
-    Args:
-        reviews: Columns review_id, text, label.
-        keyphrases: Columns review_id, phrase, score, sentence, start, end, in reading order, as `extract_keyphrases`
-            gives.
-        parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them; None for the rewriters "none" and "order".
-        variant: Name of the variant.
-        rewriter: "none" to keep the text, "rules" for `move_by_rules`, "constructions" for `move_by_constructions`,
-            "order" for `reorder`, whose texts have no placements.
-        phrases: Which phrases move, `which` of the rewriter.
-        seed: Seed of the draws of "order".
-        options: Further arguments of the rewriter, such as `position`.
-
-    Returns:
-        Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
-    """
-    if rewriter in ("constructions", "order"):
-        keyphrases = keyphrases.sort("score", descending=True, maintain_order=True)
-    keys = phrases_by_review(keyphrases)
-    parsed = {} if parse is None else parsed_sentences(reviews, parse)
-    made, n_same = [], 0
-    for name, text in reviews.select("review_id", "text").iter_rows():
-        if rewriter == "none":
-            rewritten, placements = keep_text(text, keys.get(name, []))
-        elif rewriter == "order":
-            rewritten, placements = reorder(text, keys.get(name, []), seed=seed, review=name, **options), []
-        else:
-            move = move_by_rules if rewriter == "rules" else move_by_constructions
-            rewritten, placements = move(parsed[name], keys.get(name, []), which=phrases, **options)
-        own, others = words(text), words(rewritten)
-        n_same += own == others
-        if Counter(own) != Counter(others):
-            raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
-        made.append((name, rewritten, placements))
-    if rewriter != "none" and n_same:
-        level = logging.INFO if len(made) - n_same >= LEAST_SHARE * len(made) else logging.WARNING
-        logging.log(level, "%s: %d of %d texts are as the original. %s.", variant, n_same, len(made), MORE_CHANGE)
-    return variant_table(variant, reviews, made)
+    others = (other for sentence in sentences if not sentence.stays for other in sentence.constituents())
+    pool = [other for other in others if not any(overlap(other, key) for key in keys)]
+    places, at = ([position_in(sentences[p.sentence], p) or 0.0 for p in of] for of in (keys, pool))
+    return others_like(keys, places, pool, at)
 
 
 def others_like(
@@ -181,25 +124,68 @@ def others_like(
     """
     from scipy.optimize import linear_sum_assignment
 
+    lengths, others = (np.array([len(phrase.term.split()) for phrase in of], float) for of in (keys, pool))
+    cost = abs(np.subtract.outer(places, at)) + WORD * abs(np.subtract.outer(lengths, others))
     chosen: list[Phrase] = []
     waiting, free = list(range(len(keys))), list(range(len(pool)))
-    cost = np.array(
-        [
-            [
-                abs(place - there) + WORD * abs(len(key.term.split()) - len(other.term.split()))
-                for other, there in zip(pool, at, strict=True)
-            ]
-            for key, place in zip(keys, places, strict=True)
-        ]
-    ).reshape(len(keys), len(pool))
     while waiting and free:
         matched = zip(*linear_sum_assignment(cost[np.ix_(waiting, free)]), strict=True)
-        ranked = sorted(matched, key=lambda pair: (cost[waiting[pair[0]], free[pair[1]]], pair))
         settled = []
-        for row, column in ranked:
+        for row, column in sorted(matched, key=lambda pair: (cost[waiting[pair[0]], free[pair[1]]], pair)):
             if not any(overlap(pool[free[column]], other) for other in chosen):
                 chosen.append(pool[free[column]])
                 settled.append(row)
         waiting = [key for row, key in enumerate(waiting) if row not in settled]
         free = [number for number in free if not any(overlap(pool[number], other) for other in chosen)]
     return sorted(chosen, key=lambda phrase: phrase.start)
+
+
+def rewrite_reviews(
+    reviews: pl.DataFrame,
+    keyphrases: pl.DataFrame | None,
+    parse: "Sequence[Doc] | None",
+    variant: str,
+    rewriter: str,
+    *,
+    phrases: str = "key",
+    seed: int = 0,
+    **options: Any,
+) -> pl.DataFrame:
+    """Write one variant of each review.
+
+    Args:
+        reviews: Columns review_id, text, label.
+        keyphrases: Columns of `KEYPHRASE_SCHEMA`, in reading order, as `extract_keyphrases` gives; None where no
+            variant needs any.
+        parse: The parse of each review, from `parse_reviews`; None for the rewriters "none" and "order".
+        variant: Name of the variant.
+        rewriter: "none" to keep the text, "rules" for `move_by_rules`, "natural" for `move_naturally`, "order" for
+            `reorder`, whose texts have no placements.
+        phrases: Which phrases move, `which` of the rewriter.
+        seed: Seed of the draws of "order".
+        options: Further arguments of the rewriter, such as `position`.
+
+    Returns:
+        Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
+    """
+    keyphrases = pl.DataFrame(schema=KEYPHRASE_SCHEMA) if keyphrases is None else keyphrases
+    if rewriter in ("natural", "order"):
+        keyphrases = keyphrases.sort("score", descending=True, maintain_order=True)
+    keys, made, n_same = phrases_by_review(keyphrases), [], 0
+    for number, (name, text) in enumerate(reviews.select("review_id", "text").iter_rows()):
+        own = keys.get(name, [])
+        if rewriter == "none":
+            rewritten, placements = text, kept_places(text, own)
+        elif rewriter == "order":
+            rewritten, placements = reorder(text, own, seed=seed, review=name, **options), []
+        else:
+            move = move_by_rules if rewriter == "rules" else move_naturally
+            rewritten, placements = move(sentences_of(parse[number]), own, which=phrases, **options)
+        n_same += words(text) == words(rewritten)
+        if Counter(words(text)) != Counter(words(rewritten)):
+            raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
+        made.append((name, rewritten, placements))
+    if rewriter != "none" and n_same:
+        level = logging.INFO if len(made) - n_same >= LEAST_SHARE * len(made) else logging.WARNING
+        logging.log(level, "%s: %d of %d texts are as the original. %s.", variant, n_same, len(made), MORE_CHANGE)
+    return variant_table(variant, reviews, made)

@@ -22,7 +22,7 @@ VARIANT_SCHEMA = {
     "placements": pl.List(PLACEMENT),
 }
 # why a candidate of a language model is refused, in the order of the checks
-REASONS = ("truncated", "malformed", "empty", "identical", "length", "coverage", "position", "similarity")
+REASONS = ("truncated", "malformed", "empty", "identical", "length", "coverage", "position")
 JUDGEMENT_SCHEMA = {
     "reason": pl.String,  #: the first filter that it fails; null where it passes
     #: share of the review's distinct key phrases that stand in it word for word; null where not judged, also in the
@@ -31,7 +31,6 @@ JUDGEMENT_SCHEMA = {
     #: mean distance of the key phrases from their side of the sentence, as a fraction of the sentence
     "distance": pl.Float64,
     "length_ratio": pl.Float64,  #: its words / the review's
-    "f1": pl.Float64,  #: BERTScore, with `rewriting.min_f1`
     "finish_reason": pl.String,  #: why the model stopped: `stop`, or `length` for an answer cut short
 }
 CANDIDATE_SCHEMA = {
@@ -53,13 +52,4 @@ FLUENCY_SCHEMA = {
     "n_words": pl.Int64,  #: words of the text
     "n_tokens": pl.Int64,  #: tokens that are predicted
     "loss_per_word": pl.Float64,  #: nats
-}
-# a token: start and end are characters of the review, `head` is the number in the sentence of the token that it depends
-# on, `pos` and `tag` its universal and its English part of speech, `chunk` and `name` number the noun chunks and the
-# names of the sentence
-PARSE_SCHEMA = {
-    **columns("review_id"),
-    **dict.fromkeys(("sentence", "start", "end", "head"), pl.Int64),
-    **dict.fromkeys(("pos", "tag", "dep"), pl.String),
-    **dict.fromkeys(("chunk", "name"), pl.Int64),
 }

@@ -14,7 +14,7 @@ PLACEHOLDERS = ("review", "phrases", "max_phrases")
 
 
 class _Prompt(Section):
-    """The keys of a prompt file."""
+    """The keys of a prompt file; `system` may be empty."""
 
     version: int = Field(ge=1)
     system: str
@@ -24,12 +24,10 @@ class _Prompt(Section):
     @classmethod
     def known_placeholders(cls, text: str) -> str:
         """Refuse placeholders that `render` can't fill in; a literal dollar is written `$$`."""
-        template = Template(text)
-        if not template.is_valid():
-            raise ValueError("a '$' stands alone; write '$$' for a dollar sign")
-        unknown = [name for name in template.get_identifiers() if name not in PLACEHOLDERS]
-        if unknown:
-            raise ValueError(f"unknown ${unknown[0]}; allowed: {', '.join(f'${name}' for name in PLACEHOLDERS)}")
+        names = Template(text).get_identifiers() if Template(text).is_valid() else ["?"]
+        if unknown := [name for name in names if name not in PLACEHOLDERS]:
+            allowed = ", ".join(f"${name}" for name in PLACEHOLDERS)
+            raise ValueError(f"unknown ${unknown[0]}; allowed: {allowed}, and '$$' for a dollar sign")
         return text
 
     @field_validator("user")
@@ -42,20 +40,15 @@ class _Prompt(Section):
 
 
 def load_prompt(path: str | Path) -> dict[str, Any]:
-    """Read and check a prompt file.
-
-    Returns:
-        version (from 1), and the texts system (may be empty) and user, which may hold the `PLACEHOLDERS`.
+    """Read and check a prompt file: its version (from 1), and the texts system and user.
 
     Raises:
         HomogenizationError: the file is missing or not YAML, or a key or a placeholder is unknown, missing or wrong.
     """
     try:
-        content = read_yaml(path)
+        return _Prompt.model_validate(read_yaml(path)).model_dump()
     except HomogenizationError as error:
         raise HomogenizationError(f"prompt {error} Give a file like front.yaml.") from error
-    try:
-        return _Prompt.model_validate(content).model_dump()
     except ValidationError as error:
         problems = (f"{'.'.join(map(str, problem['loc'])) or 'file'}: {problem['msg']}" for problem in error.errors())
         raise HomogenizationError(
@@ -64,14 +57,7 @@ def load_prompt(path: str | Path) -> dict[str, Any]:
 
 
 def render(prompt: dict[str, Any], **values: Any) -> list[dict[str, str]]:
-    """Fill in a prompt.
-
-    Args:
-        prompt: Prompt from `load_prompt`.
-        values: Values of the placeholders, inserted literally, dollars included.
-
-    Returns:
-        The chat: a system message, unless it is empty, and a user message.
+    """The chat that a prompt makes with these values of its placeholders: a system message, unless empty, and a user's.
 
     Raises:
         HomogenizationError: a placeholder of the prompt has no value in this step.

@@ -7,17 +7,15 @@ import polars as pl
 import pytest
 
 from conftest import ROOT
-from homogenization.config.texts import Parser
 from homogenization.corpus.cleaning import clean_reviews
 from homogenization.corpus.reading import read_reviews
 from homogenization.corpus.sentences import sentence_spans, words
-from homogenization.variants.constructions import move_by_constructions
+from homogenization.variants.natural import move_naturally
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.rules import rewrite_reviews
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
-from moving import phrase_in
+from moving import PACKAGE, phrase_in
 
-PARSER = Parser().package
 PAIRS = [
     ("If you like horror movies, watch this one.", "Watch this one if you like horror movies."),
     ("But when the film ends, I feel happy.", "But I feel happy when the film ends."),
@@ -74,40 +72,38 @@ def sentences(parsed):
 @pytest.mark.parametrize(("front", "end"), PAIRS)
 def test_two_natural_orders_are_each_others_variants(sentences, front, end):
     for text in (front, end):
-        assert move_by_constructions(sentences[text], [], "front")[0] == front
-        assert move_by_constructions(sentences[text], [], "end")[0] == end
+        assert move_naturally(sentences[text], [], "front")[0] == front
+        assert move_naturally(sentences[text], [], "end")[0] == end
 
 
 @pytest.mark.parametrize("text", DOUBTFUL)
 def test_a_sentence_in_doubt_stays_as_it_is(sentences, text):
     for position in ("front", "end"):
-        assert move_by_constructions(sentences[text], [], position)[0] == text
+        assert move_naturally(sentences[text], [], position)[0] == text
 
 
-def test_constructions_and_key_phrases_choose_the_adjunct(sentences):
+def test_key_phrases_choose_the_adjunct(sentences):
     zombies = [phrase_in(KEYED, "zombies")]
     for options, expected in (
         ({"which": "key"}, 1),
         ({"which": "other"}, 0),
         ({"which": "any"}, 1),
-        ({"constructions": ["clause"]}, 1),
-        ({"constructions": ["adjunct"]}, 0),
     ):
-        _, placements = move_by_constructions(sentences[KEYED], zombies, "front", **options)
+        _, placements = move_naturally(sentences[KEYED], zombies, "front", **options)
         assert len(placements) == expected, options
 
 
 def test_placements_tell_where_the_adjunct_stood_and_stands(sentences):
-    _, (placement,) = move_by_constructions(sentences[LATE], [], "front")
+    _, (placement,) = move_naturally(sentences[LATE], [], "front")
     assert (placement.phrase, placement.sentence) == ("last year", 1)
     assert (placement.original_position, placement.position) == (1, 0)
 
 
 def test_positions_share_sentences_words_and_all_else(one_parser):
     reviews = clean_reviews(read_reviews("config/reviews.jsonl", "text", "label"))
-    parse, none = parse_reviews(reviews, PARSER), pl.DataFrame(schema=KEYPHRASE_SCHEMA)
+    parse, none = parse_reviews(reviews, PACKAGE), pl.DataFrame(schema=KEYPHRASE_SCHEMA)
     variants = {
-        place: rewrite_reviews(reviews, none, parse, place, "constructions", position=place, phrases="any")
+        place: rewrite_reviews(reviews, none, parse, place, "natural", position=place, phrases="any")
         for place in ("front", "end")
     }
     placed = {place: [p for row in table["placements"] for p in row] for place, table in variants.items()}
@@ -132,5 +128,5 @@ def test_rated_sentences_move_as_when_they_were_rated(parsed):
     sentences = parsed({row["original"]: row["original"] for row in rows})
     for place in ("front", "end"):
         expected = {row["original"]: row[place] or row["original"] for row in rows}
-        assert {text: move_by_constructions(sentences[text], [], place)[0] for text in expected} == expected
+        assert {text: move_naturally(sentences[text], [], place)[0] for text in expected} == expected
     assert sum(row["front"] != "" for row in rows) == MOVED
