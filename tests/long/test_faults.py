@@ -36,9 +36,7 @@ def test_a_store_and_a_table_that_are_cut_short_are_named_and_made_again_when_th
         path = finished.folder / made
         cut_short(path)
         remove(finished, target)
-        printed = finished.fails(target)
-        assert f"{made}: damaged or cut short" in printed
-        assert "Delete it and run the same command again" in printed
+        assert made in finished.fails(target)
         path.unlink()
         finished.make(target)
     same_results(finished, finished_run)

@@ -16,7 +16,7 @@ from homogenization.interventions.doses import damage, norms_attention
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.passes import run, run_in
 from homogenization.interventions.patterns import PATTERNS
-from homogenization.metrics.cosines import mean_cosine
+from homogenization.metrics.geometry import TokenMatrix, cosine_anisotropy
 from homogenization.models.network import load_model
 from homogenization.models.tokens import tokenize
 from homogenization.run.errors import HomogenizationError
@@ -97,7 +97,7 @@ def test_both_sides_of_a_difference_have_the_same_tokens(monkeypatch):
     changed = run_in(Condition(STEERING, "first", 0.9), model, TEXTS[0], untouched, draw=seeded_hash(0, "a"))
     rows = made["metrics"].filter(view="without_first").sort("layer")
     for column, of_run in (("value", changed), ("untouched", untouched)):
-        expected = [mean_cosine(np.delete(tokens, [0, 5, 7], axis=0)) for tokens in of_run.states]
+        expected = [cosine_anisotropy(TokenMatrix(np.delete(of, [0, 5, 7], axis=0))) for of in of_run.states]
         np.testing.assert_allclose(rows[column], expected, rtol=1e-5)
     assert made["doses"]["n_massive"].to_list() == [1]
 

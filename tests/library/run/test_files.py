@@ -1,13 +1,12 @@
 """Files appear whole or not at all, and one that can't be read is named."""
 
 from contextlib import nullcontext
-from functools import partial
 
 import polars as pl
 import pytest
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_json, written_together, written_whole
+from homogenization.run.files import written_together, written_whole
 from homogenization.run.parquet import read_input, read_table, table_metadata, write_table
 from homogenization.run.yaml_files import read_yaml
 
@@ -70,36 +69,6 @@ def test_a_writer_that_was_thought_dead_places_nothing_unless_files_are_shared(t
         first_writer()
     assert path.read_text() == ("of the first" if shared else "of the second")
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize(
-    ("read", "name", "content"),
-    [
-        *((read, "a", content) for read in (read_table, table_metadata) for content in (b"", b"PAR1", b"no parquet")),
-        *((read_json, "a", content) for content in (b"", b'{"seconds": 1', b'{"seconds": \xff}')),
-        *(
-            (partial(read_table, schema={"n": pl.Int64}), "a.csv", content)
-            for content in (b"", b"name\na\n", b"n\nx\n")
-        ),
-    ],
-)
-def test_a_file_that_is_damaged_or_gone_is_named(tmp_path, read, name, content):
-    path = tmp_path / name
-    with pytest.raises(HomogenizationError, match=f"{name}: gone"):
-        read(path)
-    path.write_bytes(content)
-    with pytest.raises(HomogenizationError, match=f"{name}: damaged or cut short"):
-        read(path)
-
-
-@pytest.mark.parametrize("kept", [0.1, 0.5, 0.9, 0.99])
-def test_a_table_cut_short_is_named(tmp_path, kept):
-    path = tmp_path / "table.parquet"
-    write_table(TABLE, path)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(kept * len(content))])
-    with pytest.raises(HomogenizationError, match=r"table\.parquet: damaged or cut short"):
-        read_table(path)
 
 
 @pytest.mark.parametrize(

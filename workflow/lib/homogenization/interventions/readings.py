@@ -4,11 +4,12 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from homogenization.interventions.conditions import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, cells
+from homogenization.interventions.conditions import AFTER_QUARTER, CENTRED, cells
 from homogenization.interventions.patterns import quarter
 from homogenization.measures.massive import are_massive
 from homogenization.measures.spectra import singular_values
-from homogenization.metrics.cosines import mean_cosine, mean_cosine_to_first, norms
+from homogenization.metrics.cosines import norms
+from homogenization.metrics.geometry import GEOMETRY_METRICS, TokenMatrix
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 
@@ -60,14 +61,17 @@ def _of_layer(tokens: np.ndarray, left: Sequence[int], metrics: Sequence[str]) -
         CENTRED: tokens - tokens.mean(axis=0),
         AFTER_QUARTER: tokens[quarter(len(tokens)) :],
     }
-    spectral = any(metric in SPECTRAL_METRICS for metric in metrics)
     looks = dict.fromkeys(rows, "raw") | {CENTRED: "centred"}
+    matrices = {view: TokenMatrix(of_view) for view, of_view in rows.items()}
+    spectral = any(metric in SPECTRAL_METRICS for metric in metrics)
     spectra = {view: _spectrum(rows[view], look) for view, look in looks.items()} if spectral else {}
-    cosines = {COSINE: mean_cosine, TO_FIRST: mean_cosine_to_first}
-    return [
-        cosines[metric](rows[view]) if metric in cosines else evaluate(metric, spectra[view])[0]
-        for view, metric in cells(metrics)
-    ]
+
+    def value(view: str, metric: str) -> float:
+        if metric in SPECTRAL_METRICS:
+            return evaluate(metric, spectra[view])[0]
+        return GEOMETRY_METRICS[metric].compute(matrices[view])
+
+    return [value(view, metric) for view, metric in cells(metrics)]
 
 
 def _spectrum(rows: np.ndarray, look: str) -> SpectrumBatch:

@@ -1,9 +1,9 @@
-"""Lengths, directions and mean cosines of tokens: arrays of numpy, or tensors of torch on any device.
+"""Lengths, directions and the mean cosine of tokens.
 
 It imports numpy alone, because every parse of the Snakefile imports it through the views.
 """
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -12,23 +12,16 @@ import numpy as np
 # of the largest, would add up.
 ZERO_SHARE = 8 * np.finfo(np.float64).eps
 
-Rows = TypeVar("Rows")  # an array of numpy, or a tensor of torch
+
+def norms(rows: np.ndarray) -> np.ndarray:
+    """(..., n, d) rows -> (..., n) Euclidean norms, float64."""
+    return np.sqrt(np.einsum("...j,...j->...", rows, rows, dtype=np.float64))
 
 
-def norms(rows: Rows) -> Rows:
-    """(..., n, d) rows -> (..., n) Euclidean norms: float64 of an array, in the dtype of a tensor."""
-    if isinstance(rows, np.ndarray):
-        return np.sqrt(np.einsum("...j,...j->...", rows, rows, dtype=np.float64))
-    return rows.norm(dim=-1)
-
-
-def unit_rows(rows: Rows) -> Rows:
-    """(..., n, d) rows scaled to length 1, in the dtype of their `norms`; zero rows stay zero."""
-    return rows / _not_zero(norms(rows))[..., None]
-
-
-def _not_zero(lengths: Rows) -> Rows:
-    return lengths + (lengths == 0)
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """(..., n, d) rows scaled to length 1, float64; zero rows stay zero."""
+    lengths = norms(rows)
+    return rows / (lengths + (lengths == 0))[..., None]
 
 
 def mean_of_pairs(square: Any, n_directed: Any, n: Any) -> Any:
@@ -40,19 +33,3 @@ def mean_of_pairs(square: Any, n_directed: Any, n: Any) -> Any:
         n: number of rows, at least 2; NaN gives NaN.
     """
     return (square - n_directed) / (n * (n - 1))
-
-
-def mean_cosine(rows: Rows) -> Any:
-    """Mean cosine of all pairs of rows (n, d); a row of zeros has the cosine 0 with the others; NaN for fewer than two.
-
-    The result is a float64 of numpy, or a tensor without axes.
-    """
-    lengths, n = norms(rows), len(rows)
-    resultant = (rows / _not_zero(lengths)[:, None]).sum(0)
-    return mean_of_pairs(resultant @ resultant, (lengths > 0).sum(), n if n > 1 else np.nan)
-
-
-def mean_cosine_to_first(rows: Rows) -> Any:
-    """Mean cosine of the first of rows (n, d) with each other; NaN for fewer than two. The result is as above."""
-    units = unit_rows(rows)
-    return (units[1:] @ units[0]).mean() if len(rows) > 1 else np.nan

@@ -10,8 +10,6 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from homogenization.run.errors import HomogenizationError
-
 
 @contextmanager
 def written_together(folder: str | Path, names: Sequence[str], shared: bool = False) -> Iterator[Path]:
@@ -47,23 +45,6 @@ def write_json(value: Any, path: str | Path) -> None:
     write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", path)
 
 
-@contextmanager
-def reading(path: str | Path, *errors: type[Exception]) -> Iterator[None]:
-    """Read a file that this workflow made: OSError, ValueError and `errors` become a HomogenizationError."""
-    try:
-        yield
-    except (OSError, ValueError, *errors) as error:
-        raise damage(path, error) from error
-
-
 def read_json(path: str | Path) -> Any:
     """Read a JSON file that this workflow made."""
-    with reading(path):
-        return json.loads(Path(path).read_bytes())
-
-
-def damage(path: str | Path, reason: object) -> HomogenizationError:
-    """The error, for the caller to raise, for a file that this workflow made and that can't be read."""
-    if not Path(path).exists():
-        return HomogenizationError(f"{path}: gone. Run the same command again, which makes it anew.")
-    return HomogenizationError(f"{path}: damaged or cut short ({reason}). Delete it and run the same command again.")
+    return json.loads(Path(path).read_bytes())

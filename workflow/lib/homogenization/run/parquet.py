@@ -7,10 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.run.files import reading, written_whole
+from homogenization.run.files import written_whole
 
 _METADATA_KEY = "homogenization"
-_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError)
 
 
 def write_table(
@@ -35,10 +34,9 @@ def write_table(
 
 def read_table(path: str | Path, schema: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Read a table that this workflow made; of a CSV, the columns of `schema`."""
-    with reading(path, *_ERRORS):
-        if Path(path).suffix != ".csv":
-            return pl.read_parquet(path)
-        return pl.read_csv(path, columns=list(schema or {}), schema_overrides=schema).select(list(schema or {}))
+    if Path(path).suffix != ".csv":
+        return pl.read_parquet(path)
+    return pl.read_csv(path, columns=list(schema or {}), schema_overrides=schema).select(list(schema or {}))
 
 
 def read_input(files: Any, schema: Mapping[str, Any] | None = None) -> Any:
@@ -58,5 +56,4 @@ def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame:
 
 def table_metadata(path: str | Path) -> dict[str, Any]:
     """The metadata that `write_table` stored in the file at `path`."""
-    with reading(path, *_ERRORS):
-        return json.loads(pl.read_parquet_metadata(path)[_METADATA_KEY])
+    return json.loads(pl.read_parquet_metadata(path)[_METADATA_KEY])

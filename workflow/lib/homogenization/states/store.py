@@ -20,7 +20,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import zarr
@@ -29,7 +28,7 @@ from zarr.storage import ZipStore
 
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, RESIDUAL_STREAM, layer_name
-from homogenization.run.files import damage, written_whole
+from homogenization.run.files import written_whole
 
 ATTENTION_FIRST = "attention_first"
 PREDICTIONS = ("loss", "entropy", "divergence")
@@ -135,18 +134,9 @@ def identity_of(attributes: Mapping[str, Any]) -> str:
 
 @contextmanager
 def open_store(path: str | Path) -> Iterator[StateStore]:
-    """Open a store for reading.
-
-    Raises:
-        HomogenizationError: the file is damaged or cut short.
-    """
-    try:
-        store = ZipStore(path, mode="r")
-        opened = StateStore(zarr.open_group(store, mode="r"))
-    except (OSError, KeyError, ValueError, BadZipFile) as error:
-        raise damage(path, error) from error
-    with closing(store):
-        yield opened
+    """Open a store for reading."""
+    with closing(ZipStore(path, mode="r")) as store:
+        yield StateStore(zarr.open_group(store, mode="r"))
 
 
 def write_store(
