@@ -29,6 +29,7 @@ rule measure:
     params:
         **MADE_WITH,
         code=code("measure", *MEASURED_BY),
+        module="measure",
         views=sorted(STUDY.views),
     script:
         "../scripts/measure.py"
@@ -50,12 +51,13 @@ rule compute_mauve:
         states=0 if STUDY.states.keep else 1,
     params:
         **MADE_WITH,
-        code=code("compute_mauve", *READ_BY, "measures.mauve", "measures.reviews", "metrics.cosines"),
+        code=code("measure", *READ_BY, "measures.mauve", "measures.reviews", "metrics.cosines"),
+        module="mauve",
         n_tokens=STUDY.mauve.n_tokens,
         seeds=list(range(STUDY.seed, STUDY.seed + STUDY.mauve.seeds)),
         scale=STUDY.mauve.scale,
     script:
-        "../scripts/compute_mauve.py"
+        "../scripts/measure.py"
 
 
 rule measure_pooled:
@@ -74,9 +76,10 @@ rule measure_pooled:
         states=0 if STUDY.states.keep else 1,
     params:
         **MADE_WITH,
-        code=code("measure_pooled", *MEASURED_BY),
+        code=code("measure", *MEASURED_BY),
+        module="pooled",
     script:
-        "../scripts/measure_pooled.py"
+        "../scripts/measure.py"
 
 
 if STUDY.component_jobs:

@@ -1,11 +1,14 @@
-"""Measure the states of one model, variant and shard."""
+"""Measure the states of one model, variant and shard with a module of the library: its tables, by name."""
 
-from homogenization.run.job import job
-from homogenization.measures.measure import measure
+from importlib import import_module
+
+from homogenization.run.job import arguments, job
 from homogenization.measures.reviews import provenance
 from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
 
 with job(snakemake), open_store(snakemake.input.states) as store:
-    for name, table in measure(store, snakemake.params.views).items():
-        write_table(table, snakemake.output[name], {"states": provenance(store)})
+    chosen = arguments(snakemake)
+    module = import_module(f"homogenization.measures.{snakemake.params.module}")
+    for name, table in module.measure(store, **chosen).items():
+        write_table(table, snakemake.output[name], {"states": provenance(store), **chosen})

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import beta
 
 from extracted import EMBEDDED
-from homogenization.measures.mauve import MAUVE_SCHEMA, frontier_area, mauve, mauve_table
+from homogenization.measures.mauve import MAUVE_SCHEMA, frontier_area, mauve, measure
 from homogenization.metrics.cosines import unit_rows
 from homogenization.run.parquet import read_table
 from homogenization.states.store import open_store
@@ -88,7 +88,7 @@ def table_of(folder, shifts, lengths=(200, 200), n_tokens=150, seeds=(3, 4)):
     path = folder / "s.zarr.zip"
     write(path, np.stack([sample(sum(lengths), shift=shift) * 5 for shift in shifts]), lengths)
     with open_store(path) as store:
-        return mauve_table(store, n_tokens, seeds)
+        return measure(store, n_tokens, seeds)["mauve"]
 
 
 def test_table(tmp_path):
@@ -104,7 +104,9 @@ def test_table(tmp_path):
     assert values[0, 1, 3] == values[0, 0, 3] == values[1, 1, 3]
     assert values[1, 2, 3] == pytest.approx(0.0041, rel=0.01)
     outputs, chosen = {"mauve": str(tmp_path / "m.parquet")}, {"n_tokens": 150, "seeds": [3, 4], "scale": 5.0}
-    run_script("compute_mauve", tmp_path / "log", {"states": str(tmp_path / "s.zarr.zip")}, outputs, chosen)
+    run_script(
+        "measure", tmp_path / "log", {"states": str(tmp_path / "s.zarr.zip")}, outputs, {"module": "mauve", **chosen}
+    )
     assert read_table(outputs["mauve"]).equals(table)
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from extracted import run, tiny
 from homogenization.measures.attention import ATTENTION_SCHEMA, uniform_attention
-from homogenization.measures.mauve import MAUVE_SCHEMA, mauve_table
+from homogenization.measures.mauve import MAUVE_SCHEMA
+from homogenization.measures.mauve import measure as measure_mauve
 from homogenization.measures.measure import (
     MATRICES_SCHEMA,
     READ_TEXTS_SCHEMA,
@@ -16,7 +17,8 @@ from homogenization.measures.measure import (
     matrix_rows,
     measure,
 )
-from homogenization.measures.pooled import POOLED_SCHEMA, pooled_table
+from homogenization.measures.pooled import POOLED_SCHEMA
+from homogenization.measures.pooled import measure as measure_pooled
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.geometry import GEOMETRY_METRICS, TokenMatrix
 from homogenization.run.parquet import read_table, table_metadata
@@ -152,7 +154,7 @@ def test_attention_texts_and_tokens(tables, made):
 
 def test_the_script_writes_the_tables(path, tables, tmp_path):
     outputs = {name: str(tmp_path / f"{name}.parquet") for name in SCHEMAS}
-    run_script("measure", tmp_path / "log", {"states": str(path)}, outputs, {"views": list(VIEWS)})
+    run_script("measure", tmp_path / "log", {"states": str(path)}, outputs, {"module": "measure", "views": list(VIEWS)})
     for name, schema in SCHEMAS.items():
         written = read_table(outputs[name])
         assert dict(written.schema) == schema
@@ -167,8 +169,8 @@ def test_a_shard_without_reviews_has_empty_tables(dtype, tmp_path):
     """As where a language model rewrote none."""
     run(tiny(CONFIGS["llama"]), [], tmp_path / "s.zarr.zip", dtype=dtype)
     with open_store(tmp_path / "s.zarr.zip") as store:
-        tables = [*measure(store, VIEWS).values(), pooled_table(store), mauve_table(store, 20, [0, 1])]
-    for table, schema in zip(tables, [*SCHEMAS.values(), POOLED_SCHEMA, MAUVE_SCHEMA], strict=True):
+        made = measure(store, VIEWS) | measure_pooled(store) | measure_mauve(store, 20, [0, 1])
+    for table, schema in zip(made.values(), [*SCHEMAS.values(), POOLED_SCHEMA, MAUVE_SCHEMA], strict=True):
         assert table.is_empty()
         assert dict(table.schema) == schema
 

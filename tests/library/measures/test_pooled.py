@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from homogenization.measures import pooled as module
-from homogenization.measures.pooled import POOLED_SCHEMA, pooled_table
+from homogenization.measures.pooled import POOLED_SCHEMA, measure
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
 from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
@@ -30,7 +30,7 @@ class Shard:
 
     def measure(self):
         with open_store(self.path) as store:
-            return pooled_table(store)
+            return measure(store)["pooled"]
 
     def expected(self, layer, view):
         """Rows, singular values and cosines of a view."""
@@ -84,7 +84,7 @@ def test_too_few_tokens_have_no_row(tmp_path, lengths, views):
 def test_the_table_holds_metrics_of_every_job(tmp_path):
     shards = [Shard(tmp_path, [9, 4]), Shard(tmp_path, [3, 30], seed=1), Shard(tmp_path, [1], seed=2)]
     paths = [str(tmp_path / f"{number}.parquet") for number in range(3)]
-    run_script("measure_pooled", tmp_path / "log", {"states": str(shards[0].path)}, {"pooled": paths[0]}, {})
+    run_script("measure", tmp_path / "log", {"states": str(shards[0].path)}, {"pooled": paths[0]}, {"module": "pooled"})
     for path, shard in zip(paths[1:], shards[1:], strict=True):
         write_table(shard.measure(), path)
     table = tabulate(paths)

@@ -93,8 +93,10 @@ def _clustered(scores: np.ndarray, rows: np.ndarray, n_clusters: int, seed: int)
     return min(runs, key=lambda run: run.inertia_).labels_
 
 
-def mauve_table(store: StateStore, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> pl.DataFrame:
-    """MAUVE from each layer to the next and its split-half null, for each seed: the table `MAUVE_SCHEMA`.
+def measure(
+    store: StateStore, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0
+) -> dict[str, pl.DataFrame]:
+    """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
 
     Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
     where both are stored; `null`: layer l of A against layer l of B. So the two differ in the layer alone. Depth is
@@ -115,7 +117,7 @@ def mauve_table(store: StateStore, n_tokens: int | None, seeds: Sequence[int], s
         )
         seeds = ()
     table = measured_table(_rows(store, size, seeds, scale), MAUVE_SCHEMA, store.attributes, store.n_blocks)
-    return table.sort("layer_from", "layer_to", "seed")
+    return {"mauve": table.sort("layer_from", "layer_to", "seed")}
 
 
 def _rows(store: StateStore, size: int, seeds: Sequence[int], scale: float) -> Iterator[dict[str, Any]]:

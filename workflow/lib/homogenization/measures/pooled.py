@@ -32,8 +32,8 @@ POOLED_SCHEMA = {
 }
 
 
-def pooled_table(store: StateStore) -> pl.DataFrame:
-    """Pooled tokens at every point and layer: the table `POOLED_SCHEMA`.
+def measure(store: StateStore) -> dict[str, pl.DataFrame]:
+    """Pooled tokens at every point and layer: the table `pooled` (`POOLED_SCHEMA`).
 
     Views are `pooled` (tokens as they are) and `pooled_centred` (minus the mean of all tokens of the view), each with
     all tokens and, as `..._without_first`, without the first token of each review. Cosine anisotropy is the mean
@@ -41,7 +41,7 @@ def pooled_table(store: StateStore) -> pl.DataFrame:
     centred views alone; the latter is over the pairs of 1,024 tokens drawn at random, the same at every layer. A view
     of fewer than two tokens has no row.
     """
-    return measured_table(_rows(store), POOLED_SCHEMA, store.attributes, store.n_blocks)
+    return {"pooled": measured_table(_rows(store), POOLED_SCHEMA, store.attributes, store.n_blocks)}
 
 
 def _rows(store: StateStore) -> Iterator[dict[str, Any]]:
