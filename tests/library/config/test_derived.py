@@ -5,7 +5,7 @@ import pytest
 from configured import ENDPOINT, study_of
 from conftest import SMALL
 from homogenization.metrics.attention import ATTENTION_METRICS
-from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
+from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 
 PARAPHRASE = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/paraphrase.yaml"}
 VARIANTS = {
@@ -171,13 +171,6 @@ def test_contrasted_metrics_are_those_named_that_are_tabulated():
     assert study_of(contrasts=named).contrasted_metrics == sorted(named["metrics"])
     unrecorded = study_of(contrasts=named, states={"record_attention": False})
     assert unrecorded.contrasted_metrics == ["effective_rank", "resultant_length"]
-
-
-def test_the_first_token_is_correlated_where_all_its_metrics_are_there():
-    assert study_of(metrics=list(CORRELATED_METRICS)).correlates_first_token
-    for left_out in CORRELATED_METRICS:
-        rest = [name for name in CORRELATED_METRICS if name != left_out]
-        assert not study_of(metrics=rest).correlates_first_token
 
 
 def test_claims_are_plain_values_and_none_without_a_file():

@@ -25,7 +25,7 @@ from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.interventions.conditions import UNTOUCHED, Condition
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
-from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, TOKEN_COUNT, describe_metric
+from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT, describe_metric
 from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import without_nulls
@@ -337,11 +337,6 @@ class Study(Keys):
     def finds_extrema(self) -> bool:
         """Whether peaks and troughs are looked for, and there is a metric in which they could be."""
         return self.extrema is not None and bool(self.contrasted_metrics)
-
-    @property
-    def correlates_first_token(self) -> bool:
-        """Whether all of `CORRELATED_METRICS` are tabulated."""
-        return set(CORRELATED_METRICS) <= set(self.tabulated_metrics)
 
     @cached_property
     def judged_claims(self) -> list[dict[str, Any]]:

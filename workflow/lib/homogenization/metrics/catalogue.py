@@ -13,9 +13,6 @@ _METRICS = {**SPECTRAL_METRICS, **GEOMETRY_METRICS, TOKEN_COUNT: _COUNT, **ATTEN
 
 METRIC_NAMES = tuple(_METRICS)
 
-# The table `first_token` is made where all of these are configured.
-CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
-
 _ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
 
 DEPENDS_ON_LENGTH = frozenset(name for name, metric in _METRICS.items() if metric.depends_on_length)
