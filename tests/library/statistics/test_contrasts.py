@@ -226,13 +226,16 @@ def test_predictions_are_contrasted_and_the_rest_is_beyond_the_ladder():
 
 
 def test_groups_stand_beside_the_whole():
-    values = metric_values()
+    """A group is as a study of its own, but for the yardstick, which is that of all originals."""
+    values = pl.concat([metric_values(), values_of_predictions(predicted())])
+    more = {"min_reviews": 6, "models": ["alpha"], "ladder": LADDER}
     corpus = pl.DataFrame({"review_id": REVIEWS, "stars": [1, 2, 1, 2, 1, 1, 1, 1, None]})
     groups = groups_of(corpus, "stars")
     assert groups == {"1": [REVIEWS[place] for place in (0, 2, 4, 5, 6, 7)], "2": [REVIEWS[1], REVIEWS[3]]}
-    table, whole = contrasts_of(values, groups=groups, min_reviews=6), contrasts_of(values, min_reviews=6)
+    table, whole = contrasts_of(values, groups=groups, **more), contrasts_of(values, **more)
     assert_frame_equal(table.filter(pl.col("group").is_null()), whole, check_exact=True)
-    alone = contrasts_of(values.filter(pl.col("review_id").is_in(groups["1"])), min_reviews=6)
+    alone = contrasts_of(values.filter(pl.col("review_id").is_in(groups["1"])), **more)
+    assert "disorder" in alone["minus"]
     dropped = ("group", "yardstick", "verdict")
     assert_frame_equal(table.filter(group="1").drop(dropped), alone.drop(dropped), check_exact=True)
     assert set(table.filter(group="2")["verdict"]) == {"not tested"}

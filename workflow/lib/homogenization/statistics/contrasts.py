@@ -68,14 +68,12 @@ def contrast_table(
     losses, parts = _losses(values, models), [pl.DataFrame(schema=CONTRASTS_SCHEMA)]
     for (model,), rows in sorted(values.partition_by("model", as_dict=True).items()):
         of_model = Values.of(rows)
-        told = _Compared(of_model, similarity, losses.get(model, {}), ladder, settings.seed)
-        chosen = {None: np.full(len(of_model.review_ids), True)}
-        chosen |= {name: np.isin(of_model.review_ids, list(reviews)) for name, reviews in (groups or {}).items()}
-        for (variant, minus), reason in contrasts.items():
-            for other, changes in told.changes_of(variant, minus):
-                for group, reviews in chosen.items():
-                    of_group = changes[reviews & ~np.isnan(changes).all(axis=1)]
-                    table = estimate(of_model.cells, of_group, settings, _FAMILY, reason)
+        for group, reviews in {None: of_model.review_ids, **(groups or {})}.items():
+            told = _Compared(of_model.only(reviews), similarity, losses.get(model, {}), ladder, settings.seed)
+            for (variant, minus), reason in contrasts.items():
+                for other, changes in told.changes_of(variant, minus):
+                    changes = changes[~np.isnan(changes).all(axis=1)]
+                    table = estimate(of_model.cells, changes, settings, _FAMILY, reason)
                     names = {"model": model, "variant": variant, "minus": other, "group": group}
                     named = table.with_columns(pl.lit(name, pl.String).alias(key) for key, name in names.items())
                     parts.append(named.filter((pl.col("metric") != LOSS) | (pl.col("minus") != DISORDER)))

@@ -1,7 +1,8 @@
 """Values of one model as arrays: reviews × cells of each variant. A cell is a metric at a place: point, layer, view."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Self
 
 import numpy as np
@@ -52,6 +53,12 @@ class Values:
         members = [places.to_numpy() for places in parts["members"]]
         by_variant = dict(zip(variants["variant"], arrays, strict=True))
         return cls(cells, members, reviews["review_id"].to_list(), by_variant)
+
+    def only(self, review_ids: Sequence[str]) -> Self:
+        """The same of some of the reviews."""
+        chosen = np.isin(self.review_ids, list(review_ids))
+        by_variant = {variant: values[chosen] for variant, values in self.by_variant.items()}
+        return replace(self, review_ids=list(compress(self.review_ids, chosen)), by_variant=by_variant)
 
     def with_parts(self, values: np.ndarray) -> np.ndarray:
         """(reviews, cells): values at the layers, and then each review's mean over each part of the depth."""
