@@ -58,15 +58,14 @@ TABLES: dict[str, tuple[list[str], dict[str, float]]] = {
     "tables/mauve.parquet": ([*MODEL, "layer_from", "layer_to", "kind"], {"mean": 0.02}),
     "tables/pooled.parquet": ([*MODEL, *CELL, "shard", "layer", "point"], {"value": 1e-5}),
     "tables/components.parquet": ([*MODEL, *CELL, "review_id", "layer", "component"], {"before": 1e-5, "after": 1e-5}),
-    "tables/first_token.parquet": ([*MODEL, "view", "predictor"], {"pearson": 1e-4}),
     "tables/contrasts.parquet": (
         [*MODEL, *CELL, "minus", "point", "layer", "layers"],
         {"mean": 1e-5, **JUDGED},
     ),
-    "tables/depth.parquet": ([*MODEL, *CELL, "statistic"], {"estimate": 1e-4, **JUDGED}),
+    "tables/depth.parquet": ([*MODEL, *CELL, "statistic"], {"mean": 1e-4, **JUDGED}),
     "tables/extrema.parquet": ([*MODEL, *CELL, "kind", "layer"], {"height": 1e-4, "prominence": 1e-4}),
     "tables/intervened.parquet": ([*CONDITION, *CELL, "layers", "review_id"], {"value": 1e-5}),
-    "tables/interventions.parquet": ([*CONDITION, *CELL, "against", "at", "layers"], {"estimate": 1e-4, **JUDGED}),
+    "tables/interventions.parquet": ([*CONDITION, *CELL, "minus", "layers"], {"mean": 1e-4, **JUDGED}),
     "tables/doses.csv": (CONDITION, {"kl": 1e-4}),
 }
 
@@ -103,6 +102,12 @@ def read(path: Path, columns: list[str]) -> pl.DataFrame:
     """The columns that a table has, those of its keys as texts."""
     table = pl.read_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.read_parquet(path)
     table = table.filter(scope="reviews") if "scope" in table.columns else table  # the others went
+    # a place over depth is the mean over reviews since then, and was that of the mean
+    table = table.filter(pl.col("statistic") != "steepest") if "statistic" in table.columns else table
+    if "at" in table.columns:
+        at_kl = pl.when(at="kl").then(pl.lit(" at equal KL")).otherwise(pl.lit(""))
+        table = table.with_columns(minus=pl.col("against") + at_kl)
+    table = table.rename({"estimate": "mean"}) if "mean" in columns and "estimate" in table.columns else table
     table = by_metric(table) if {"metric", "value"} <= {*columns} - {*table.columns} else table
     return table.select(column for column in columns if column in table.columns)
 
