@@ -46,15 +46,15 @@ def test_it_is_the_mean_over_layers_of_scipys():
 
 
 def test_its_interval_covers_what_it_estimates():
-    """In 200 studies of normal values with a correlation of .5, whose rank correlation is (6 / pi) asin(.25)."""
+    """In 60 studies of normal values with a correlation of .5, whose rank correlation is (6 / pi) asin(.25)."""
     truth, covered = 6 / np.pi * np.arcsin(0.25), 0
-    for seed in range(200):
+    for seed in range(60):
         generator = np.random.default_rng(seed)
         x = generator.standard_normal((60, 2))
         y = 0.5 * x + np.sqrt(0.75) * generator.standard_normal((60, 2))
         row = table_of({("raw", OUTCOME): x, ("all_tokens", NORM): y}).row(0, named=True)
         covered += row["ci_low"] <= truth <= row["ci_high"]
-    assert 0.82 <= covered / 200 <= 0.96
+    assert 0.77 <= covered / 60 < 1
 
 
 def test_a_first_token_that_is_the_same_in_every_review_has_none():

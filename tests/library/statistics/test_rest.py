@@ -58,13 +58,13 @@ def test_one_step_is_no_ladder():
 
 
 def test_its_spread_holds_what_the_curve_does_not_know():
-    """Over 300 studies, the standard error of a rest is how far rests lie apart; of the residuals, it is too small."""
+    """Over 150 studies, the standard error of a rest is how far rests lie apart; of the residuals, it is too small."""
     half, found, plain = np.arange(N) % 2, [], []
-    for seed in range(300):
+    for seed in range(150):
         variant, ladder = study(seed)
         found.append(rest(variant, ladder, half)[:, 0])
         plain.append(plain_residuals(variant, ladder, half)[:, 0])
     apart = np.mean(found, axis=1).std(ddof=1)
     said, naive = (np.mean(np.var(of, axis=1, ddof=1) / N) ** 0.5 for of in (found, plain))
-    assert said == pytest.approx(apart, rel=0.15)
+    assert said == pytest.approx(apart, rel=0.2)
     assert naive < 0.9 * apart

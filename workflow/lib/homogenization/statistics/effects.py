@@ -13,6 +13,7 @@ import polars as pl
 
 from homogenization.interventions.patterns import CONTROLS as STEERING_CONTROLS
 from homogenization.names.columns import columns
+from homogenization.names.consequences import KL
 from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED
@@ -165,7 +166,8 @@ def text_effects(
         controls: by variant and role, the name of its control; each variant is compared with the original too.
         settings: draws, level, margin and fewest reviews.
     """
-    parts, untouched = [pl.DataFrame(schema=EFFECTS_SCHEMA)], consequences.filter(kind=UNTOUCHED)
+    untouched = consequences.filter(pl.col("metric") != KL, kind=UNTOUCHED)  # whose KL is 0
+    parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
     for (model,), rows in sorted(untouched.partition_by("model", as_dict=True).items()):
         cells = rows.select(*_CELL, "yardstick").unique(_CELL).sort(_CELL)
         reviews = rows.select("review_id").unique().sort("review_id")

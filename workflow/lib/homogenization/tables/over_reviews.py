@@ -62,19 +62,11 @@ def summarise(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFram
     Returns:
         `by`, n_reviews (number of values), mean, std (n - 1), median, ci_low, ci_high; NaN for too few values.
     """
-    values = pl.col("_value")
-    groups = (
-        table.with_columns(pl.col(value).fill_nan(None).alias("_value"))
-        .group_by(by, maintain_order=True)
-        .agg(
-            values.count().cast(pl.Int64).alias("n_reviews"),
-            *(statistic.fill_null(np.nan).alias(name) for name, statistic in _statistics(values).items()),
-        )
+    values = pl.col(value).fill_nan(None)
+    groups = table.group_by(by, maintain_order=True).agg(
+        n_reviews=values.count().cast(pl.Int64), mean=values.mean(), std=values.std(), median=values.median()
     )
-    reach = pl.Series(student_reach(groups["n_reviews"].to_numpy(), CONFIDENCE)) * pl.col("std")
-    error = reach / pl.col("n_reviews").sqrt()
+    groups = groups.with_columns(pl.col("mean", "std", "median").fill_null(np.nan))
+    counts = groups["n_reviews"].to_numpy()
+    error = pl.Series(student_reach(counts, CONFIDENCE) / np.sqrt(np.maximum(counts, 1))) * pl.col("std")
     return groups.with_columns(ci_low=pl.col("mean") - error, ci_high=pl.col("mean") + error)
-
-
-def _statistics(values: pl.Expr) -> dict[str, pl.Expr]:
-    return {"mean": values.mean(), "std": values.std(), "median": values.median()}
