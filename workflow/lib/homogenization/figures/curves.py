@@ -140,7 +140,7 @@ _QUANTITIES = {"log_loss": "log-loss of the label (nats)", "accuracy": "share of
 
 def probes(tables: Tables, shown: Shown) -> Figure:
     """What a linear probe finds in pooled states by depth, a line for each text; dotted, with permuted labels."""
-    table = tables["probes"].filter(pl.col("minus").is_null(), kind="untouched").rename({"estimate": "mean"})
+    table = tables["probes"].filter(kind="untouched")
     null = table.filter(pl.col("quantity").str.starts_with("null_"))
     null = null.with_columns(pl.col("quantity").str.strip_prefix("null_"), variant=pl.lit("null"))
     table = pl.concat([table, null])

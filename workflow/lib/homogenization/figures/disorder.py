@@ -58,6 +58,8 @@ def disorder(tables: Tables, shown: Shown) -> Figure:
         of_panel = table.filter(model=model, metric=metric).sort("loss")
         axes.axhline(0, **ZERO)
         axes.axvline(0, **ZERO)
+        if of_panel.is_empty():
+            continue
         ladder = of_panel.filter(pl.col("variant").is_in(list(shown.ladder)))
         knots = {name: np.append(0.0, ladder[name]) for name in ("loss", "mean", "ci_low", "ci_high")}
         axes.fill_between(knots["loss"], knots["ci_low"], knots["ci_high"], color=_LADDER.colour, **BAND)
@@ -71,7 +73,8 @@ def disorder(tables: Tables, shown: Shown) -> Figure:
     legend = {"ladder: words change places in more and smaller blocks": _LADDER}
     figure = panels.finish(shown, table, legend, x="change of loss per word (nats)", y=_ROWS)
     for (metric, model), axes in panels.axes.items():
-        label_points(axes, table.filter(model=model, metric=metric).to_dicts(), shown.variants, shown.ladder)
+        if points := table.filter(model=model, metric=metric).to_dicts():
+            label_points(axes, points, shown.variants, shown.ladder)
     return figure
 
 

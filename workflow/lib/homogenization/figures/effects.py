@@ -53,7 +53,7 @@ def components(tables: Tables, shown: Shown) -> Figure:
     rows = named_in(rows, means.select("model", "variant").iter_rows())
     lanes = named_in(_COMPONENTS, means["component"])
     columns = {metric: metric.replace("_", " ") for metric in means["metric"].unique().sort()}
-    panels = Panels(columns, rows, height=0.36 * len(lanes) + 0.6, share="r")
+    panels = Panels(columns, rows, height=0.36 * len(lanes) + 0.6, share="r", lanes=lanes.values())
     for ((model, variant), metric), axes in panels.axes.items():
         of_panel = means.filter(model=model, variant=variant, metric=metric)
         draw_dots(axes, of_panel, lanes, styles, hue="part", lane="component")
@@ -118,7 +118,7 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
     labels = {metric: f"Δ {describe_metric(metric).label}" for metric in METRIC_NAMES} | _COSTS
     columns = named_in(labels, table["metric"])
     models, height = named_in(shown.models, table["model"]), 0.22 * len(lanes) + 0.6
-    panels = Panels(dict.fromkeys(columns, ""), models, height=height, share="r")
+    panels = Panels(dict.fromkeys(columns, ""), models, height=height, share="r", lanes=lanes)
     for (model, metric), axes in panels.axes.items():
         draw_dots(axes, table.filter(model=model, metric=metric), lanes, _ROLES, hue="role")
         axes.axvline(0, **ZERO)

@@ -64,28 +64,36 @@ class Panels:
         axes: the panels by (row, column), in reading order.
     """
 
-    def __init__(self, columns: Named, rows: Named = ONE, *, height: float = 2.3, share: str = "x") -> None:
+    def __init__(
+        self, columns: Named, rows: Named = ONE, *, height: float = 2.3, share: str = "x", lanes: Iterable[str] = ()
+    ) -> None:
         """Make the panels, of a `height` in inches, with the labels of row and column as titles.
 
         More than four columns go on below. A row without a label has no titles but those of the first. Panels `share`
-        "x" or "xy"; with "r", those of a row share y.
+        "x" or "xy"; with "r", those of a row share y. Labels of `lanes` take room from them. Without rows or columns,
+        there is one panel that says so.
         """
+        self.axes: dict[tuple[Any, Any], Axes] = {}
+        nothing = not (columns and rows)
+        columns, rows = (ONE, ONE) if nothing else (columns, rows)
         n_below = -(-len(columns) // len(_WIDTHS))
         width = -(-len(columns) // n_below)  # five go as three and two, not as four and one
-        inches, letters = _WIDTHS[width - 1], 9.5
+        inches, letters = _WIDTHS[width - 1], 9
         if is_paper():
-            inches, height, letters = _COLUMN_WIDTH if width == 1 else _PAGE_WIDTH, 0.8 * height, 12
+            inches, height, letters = _COLUMN_WIDTH if width == 1 else _PAGE_WIDTH, 0.8 * height, 11
         self._figure = Figure(figsize=(inches, height * n_below * len(rows) + 0.3), layout="constrained")
         shared = {"sharex": "x" in share, "sharey": "row" if "r" in share else "y" in share}
         grid = self._figure.subplots(n_below * len(rows), width, squeeze=False, **shared)
+        if nothing:
+            say(grid[0, 0], "no values")
+            return
         self._letters = int(height * letters * 1.2)  # of a label beside a panel
-        self.axes: dict[tuple[Any, Any], Axes] = {}
+        n_letters = int(letters * inches - max(map(len, lanes), default=4)) // width  # of a title
         for (row, row_label), of_row in zip(rows.items(), np.split(grid, len(rows)), strict=True):
             for (column, label), axes in zip(columns.items(), of_row.ravel(), strict=False):
                 self.axes[row, column] = axes
                 if row_label or n_below > 1 or of_row[0, 0] is grid[0, 0]:
-                    title = ": ".join(filter(None, (row_label, label)))
-                    axes.set_title(textwrap.fill(title, int(letters * inches / width)))
+                    axes.set_title(textwrap.fill(": ".join(filter(None, (row_label, label))), n_letters))
             for axes in of_row.ravel()[len(columns) :]:
                 axes.remove()
 

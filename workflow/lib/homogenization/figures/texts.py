@@ -13,7 +13,7 @@ def similarity(tables: Tables, shown: Shown) -> Figure:
     scored = tables["similarity"].filter(pl.col("f1").is_finite())
     labels = named_in(shown.variants | {RANDOM_PAIRS: "Unrelated reviews"}, scored["variant"])
     styles = variant_styles(shown.variants, shown.ladder) | {RANDOM_PAIRS: LineStyle(GREY)}
-    panels = Panels(ONE, height=0.45 * len(labels) + 0.5)
+    panels = Panels(ONE if labels else {}, height=0.45 * len(labels) + 0.5)
     (axes,) = panels.axes.values()
     for place, (name, label) in enumerate(labels.items()):
         of_variant = scored.filter(variant=name)
@@ -68,7 +68,8 @@ def balance(tables: Tables, shown: Shown) -> Figure:
     lanes = named_in(lanes, table["lane"])
     styles = {name: style._replace(dashes="") for name, style in variant_styles(shown.variants, shown.ladder).items()}
     edge = 1.1 * max(2 * shown.max_imbalance, table["mean"].fill_nan(None).abs().max() or 0)
-    panels = Panels(named_in(shown.variants, table["variant"]), height=0.3 * len(lanes) + 0.6, share="xy")
+    variants, height = named_in(shown.variants, table["variant"]), 0.3 * len(lanes) + 0.6
+    panels = Panels(variants, height=height, share="xy", lanes=lanes.values())
     for (_, variant), axes in panels.axes.items():
         rows = table.filter(variant=variant)
         draw_dots(axes, rows, lanes, named_in(styles, rows["control"]), hue="control")

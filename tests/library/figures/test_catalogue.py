@@ -1,0 +1,117 @@
+"""Which figures a study has: on its page, in the order of the page, each with a caption and its looks."""
+
+import copy
+from importlib import import_module
+
+import pytest
+
+from conftest import ROOT, SMALL, with_changes
+from homogenization.config.figures import shown_of
+from homogenization.config.study import load_study
+from homogenization.figures.catalogue import FIGURES, figures_of, page_figures
+from homogenization.figures.style import STEPS, pattern_styles, variant_styles
+
+pytestmark = pytest.mark.usefixtures("in_project")
+BLOCKS = {"words": "words", "few": 4, "more": 16}
+
+
+def study(**changes):
+    """The small study with a control, a ladder of disorder and more metrics, and with other values."""
+    raw = copy.deepcopy(SMALL)
+    raw["models"]["trained"] = {"weights": {"trained": {"of": {"random": {"model_type": "gpt2"}}, "steps": 1}}}
+    raw["variants"]["inward"] = {"rewriter": "rules", "position": "inward", "like": "front"}
+    raw["variants"] |= {name: {"rewriter": "order", "blocks": blocks} for name, blocks in BLOCKS.items()}
+    raw["metrics"] += ["cosine_anisotropy", "normalized_effective_rank", "n_tokens"]
+    return load_study(with_changes(raw, changes))
+
+
+def kinds(chosen):
+    return {figure.function.partition(".")[2] for figure in figures_of(chosen)}
+
+
+def test_a_study_with_everything_draws_everything():
+    assert kinds(study()) == set(FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({"states.record_attention": False}, {"attention_profile", "attention_heatmap", "first_token"}),
+        ({"variants.few": None, "variants.more": None}, {"disorder", "disorder_depth"}),
+        ({"models": SMALL["models"]}, {"training"}),
+        ({"contrasts.pairs": []}, {"contrast", "parts", "disorder", "disorder_depth"}),
+        ({"extrema": None}, {"extrema"}),
+        ({"views": ["raw"], "figures.views": ["raw"]}, {"one_token"}),
+        ({"components": None}, {"components"}),
+        ({"interventions.steering": None}, {"dose"}),
+        ({"consequences.probes": None}, {"probes"}),
+    ],
+)
+def test_a_study_leaves_out_what_it_has_no_tables_for(changes, missing):
+    assert set(FIGURES) - kinds(study(**changes)) == missing
+
+
+def test_the_page_begins_with_disorder_and_one_token_and_shows_headline_metrics():
+    shown = page_figures(study())
+    assert [(figure.name, figure.section) for figure in shown[:2]] == [("disorder", "Answer"), ("one_token", "Answer")]
+    assert "Answer" not in {figure.section for figure in shown[2:]}
+    metrics = {figure.name for figure in shown if figure.name.startswith("metrics/")}
+    assert metrics == {"metrics/cosine_anisotropy", "metrics/normalized_effective_rank"}
+    assert all(figure.title and figure.section for figure in shown)
+
+
+def test_contrasts_have_a_file_a_view_the_headline_first_and_what_depth_does_not_change_has_none():
+    names = [figure.name for figure in figures_of(study())]
+    cosine = [name for name in names if name.startswith("contrasts/cosine_anisotropy")]
+    assert cosine == [f"contrasts/cosine_anisotropy/{view}" for view in ("without_first", "all_tokens")]
+    assert [name for name in names if name.startswith("parts/cos")] == ["parts/cosine_anisotropy/without_first"]
+    assert not [name for name in names if "n_tokens" in name]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_a_function_and_a_short_caption(name):
+    module = import_module(f"homogenization.figures.{FIGURES[name].function.partition('.')[0]}")
+    assert callable(getattr(module, name))
+    caption = (ROOT / f"workflow/report/{name}.rst").read_text("utf-8")
+    assert 0 < len(caption.split()) <= 65  # signs between words among them
+    assert "{" not in caption
+
+
+@pytest.mark.parametrize(
+    ("changes", "drawn"),
+    [
+        ({}, ["normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy"]),
+        ({"contrasts.metrics": ["n_tokens", "cosine_anisotropy"]}, ["cosine_anisotropy"]),
+        ({"metrics": ["participation_ratio", "n_tokens"]}, ["participation_ratio"]),
+        ({"figures.metrics": ["schatten_1_ratio"]}, ["schatten_1_ratio"]),
+        ({"figures.metrics": ["sink_rate"], "states.record_attention": False}, []),
+    ],
+)
+def test_the_metrics_that_a_study_lists_are_drawn(changes, drawn):
+    raw = {name: value for name, value in copy.deepcopy(SMALL).items() if name != "metrics"}
+    raw |= {"interventions": None, "consequences": None}
+    assert load_study(with_changes(raw, changes)).drawn_metrics == drawn
+
+
+def test_labels_are_in_the_order_of_the_study_and_the_ladder_in_that_of_disorder():
+    shown = shown_of(study(**{"figures.labels": {"tiny": "Tiny", "front": "Front first"}}))
+    assert shown["models"] == {"tiny": "Tiny", "trained": "trained"}
+    assert shown["variants"]["front"] == "Front first"
+    assert shown["ladder"] == ["few", "more", "words"]
+
+
+def test_variants_differ_in_looks_and_the_ladder_grows_darker():
+    names = ["original", "front", "end", *(f"v{number}" for number in range(12)), "few", "more", "words"]
+    styles = variant_styles(names, ["few", "more", "words"])
+    assert list(styles) == names
+    assert len({(style.colour, style.marker) for style in styles.values()}) == len(names)
+    assert [styles[name].colour for name in ("few", "words")] == [STEPS[0], STEPS[-1]]
+    assert variant_styles(["front"])["front"] == styles["front"]
+
+
+def test_controls_of_attention_are_grey_and_come_last():
+    styles = pattern_styles(["uniform", "first", "removed", "self"], ["removed", "uniform"])
+    assert list(styles) == ["first", "self", "removed", "uniform"]
+    assert len({style.colour for style in styles.values()}) == 3
+    assert len({style.marker for style in styles.values()}) == 4
