@@ -96,7 +96,7 @@ def test_the_metrics_that_a_study_lists_are_drawn(changes, drawn):
 
 def test_labels_are_in_the_order_of_the_study_and_the_ladder_in_that_of_disorder():
     shown = shown_of(study(**{"figures.labels": {"tiny": "Tiny", "front": "Front first"}}))
-    assert shown["models"] == {"tiny": "Tiny", "trained": "trained"}
+    assert shown["models"] == {"tiny": "Tiny", "trained-0": "trained-0"}
     assert shown["variants"]["front"] == "Front first"
     assert shown["ladder"] == ["few", "more", "words"]
 

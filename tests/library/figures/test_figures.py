@@ -248,7 +248,7 @@ def test_conditions_stand_beside_what_they_cost():
         "first, λ = 0.1, all blocks",
         "first, λ = 0.4, all blocks",
     ]
-    assert dots(axes[0], "pattern")[0] == (0.5, True)
+    assert dots(axes[0], "pattern")[0] == (-0.5, True)
     assert set(dots(axes[0], "control")) == {1, 4, 5}
     labels = [" ".join(one.get_xlabel().split()) for one in axes[-4:]]
     assert labels[2:] == ["KL of the next token (nats)", "Δ log-loss of a probe (nats)"]

@@ -27,9 +27,11 @@ def attention_profile(tables: Tables, shown: Shown) -> Figure:
             rows = rows.filter(layer=layers[round(place * (len(layers) - 1))])
             draw_variants(axes, rows, styles, x="relative_position")
             uniform = (
-                rows.group_by("relative_position").agg(pl.col("uniform").mean()).with_columns(variant=pl.lit(*_UNIFORM))
+                rows.group_by("relative_position")
+                .agg(pl.col("uniform").mean().alias("mean"))
+                .with_columns(variant=pl.lit(*_UNIFORM))
             )
-            draw_lines(axes, uniform, _UNIFORM, x="relative_position", y="uniform", band=False)
+            draw_lines(axes, uniform, _UNIFORM, x="relative_position", band=False)
             if rows["mean"].max() > 10 * rows["mean"].min():
                 axes.set_yscale("log")
     legend = legend_of(named_in(shown.variants, table["variant"]), styles) | _UNIFORM

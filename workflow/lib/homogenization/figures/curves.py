@@ -3,8 +3,8 @@
 import polars as pl
 from matplotlib.figure import Figure
 
-from homogenization.figures import grammar
 from homogenization.figures.grammar import (
+    AFTER_NORM,
     Panels,
     Shown,
     Tables,
@@ -53,7 +53,9 @@ def metric(tables: Tables, shown: Shown) -> Figure:
         rows = table.filter(model=model, view=view)
         draw_variants(axes, rows.filter(point=RESIDUAL_STREAM), styles)
         for row in rows.filter(pl.col("mean").is_finite(), variant=ORIGINAL, point=FINAL_NORM).iter_rows(named=True):
-            grammar.draw_final_norm(axes, row, styles[ORIGINAL])
+            look = styles[ORIGINAL]._replace(dashes="", open=True).look()
+            axes.vlines(AFTER_NORM, row["ci_low"], row["ci_high"], color=look["color"], lw=1)
+            axes.plot(AFTER_NORM, row["mean"], label="after final norm", **look)
         means = rows.filter(pl.col("mean").is_finite())["mean"]
         if len(means) and means.max() > max(1, 100 * means.min()) and means.min() > 0:
             axes.set_yscale("log")
@@ -88,7 +90,6 @@ _ROWS = {  # metric -> what is drawn beside it, label
     "cosine_to_first_token": ("", "mean cosine of others to first token"),
 }
 _BESIDE = {"other_token_norm": LineStyle(BLUE, DASHED), _UNIFORM: LineStyle(GREY, DOTTED)}
-FIRST_TOKEN_METRICS = tuple(_ROWS)
 
 
 def first_token(tables: Tables, shown: Shown) -> Figure:

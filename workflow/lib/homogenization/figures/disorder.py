@@ -35,15 +35,13 @@ def changes(contrasts: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
         and `read_by`, the model whose loss it is.
     """
     whole = contrasts.filter(pl.col("group").is_null(), pl.col("mean").is_finite(), minus=ORIGINAL)
-    numbers = {"mean": "loss", "ci_low": "loss_low", "ci_high": "loss_high"}
-    losses = whole.filter(metric="loss_per_word").select(
-        "variant", read_by="model", **{b: a for a, b in numbers.items()}
-    )
+    names = {"model": "read_by", "mean": "loss", "ci_low": "loss_low", "ci_high": "loss_high"}
+    losses = whole.filter(metric="loss_per_word").rename(names).select("variant", *names.values())
     readers = [model for model in models if model in set(losses["read_by"])]
     read_by = {model: model if model in readers else next(iter(readers), None) for model in models}
     views = pl.DataFrame(list(_VIEWS.items()), ("metric", "view"), orient="row")
     rows = whole.filter(pl.col("layer").is_not_null(), point=RESIDUAL_STREAM).join(views, on=("metric", "view"))
-    rows = rows.select("model", "variant", "metric", "layer", "depth", "n_reviews", *numbers)
+    rows = rows.select("variant", "metric", "layer", "depth", "n_reviews", *names)
     rows = rows.with_columns(read_by=pl.col("model").replace_strict(read_by, return_dtype=pl.String))
     return rows.join(losses, on=("read_by", "variant"))
 
@@ -56,10 +54,10 @@ def disorder(tables: Tables, shown: Shown) -> Figure:
     styles = variant_styles(shown.variants, shown.ladder) | dict.fromkeys(shown.ladder, _LADDER)
     for (metric, model), axes in panels.axes.items():
         of_panel = table.filter(model=model, metric=metric).sort("loss")
-        axes.axhline(0, **ZERO)
-        axes.axvline(0, **ZERO)
         if of_panel.is_empty():
             continue
+        axes.axhline(0, **ZERO)
+        axes.axvline(0, **ZERO)
         ladder = of_panel.filter(pl.col("variant").is_in(list(shown.ladder)))
         knots = {name: np.append(0.0, ladder[name]) for name in ("loss", "mean", "ci_low", "ci_high")}
         axes.fill_between(knots["loss"], knots["ci_low"], knots["ci_high"], color=_LADDER.colour, **BAND)
@@ -74,7 +72,7 @@ def disorder(tables: Tables, shown: Shown) -> Figure:
     figure = panels.finish(shown, table, legend, x="change of loss per word (nats)", y=_ROWS)
     for (metric, model), axes in panels.axes.items():
         if points := table.filter(model=model, metric=metric).to_dicts():
-            label_points(axes, points, shown.variants, shown.ladder)
+            label_points(axes, points, shown)
     return figure
 
 
@@ -96,11 +94,8 @@ def disorder_depth(tables: Tables, shown: Shown) -> Figure:
 def _panels(table: pl.DataFrame, shown: Shown, height: float) -> Panels:
     """A row for each metric and a column for each model, which says whose loss it is."""
     readers = dict(table.select("model", "read_by").iter_rows())
-    others = {model: shown.models[reader] for model, reader in readers.items() if reader != model}
-    columns = {
-        model: f"{label}, by the loss of {others[model]}" if model in others else label
-        for model, label in shown.models.items()
-    }
+    others = {model: f", by the loss of {shown.models[one]}" for model, one in readers.items() if one != model}
+    columns = {model: label + others.get(model, "") for model, label in shown.models.items()}
     return Panels(columns, dict.fromkeys(_ROWS, ""), height=height)
 
 
@@ -108,19 +103,11 @@ _FAR = (9, 18, 30, 44, 60, 80)  # points from a dot to its label
 _AROUND = [(np.cos(angle), np.sin(angle)) for angle in np.pi * np.array([0, 1, 0.25, 1.75, 0.75, 1.25, 0.5, 1.5])]
 
 
-def label_points(
-    axes: Axes, points: Sequence[Mapping[str, Any]], labels: Mapping[str, str], grey: Sequence[str]
-) -> None:
-    """Write the label of each point's variant beside it, so that none lies over another, a point or the ladder.
+def label_points(axes: Axes, points: Sequence[Mapping[str, Any]], shown: Shown) -> None:
+    """Write the labels of points (loss, mean, variant) beside them: none lies over another, a point or the ladder.
 
     Each takes the nearest free place around its point, or the one where it hides least; a line leads to one that is not
     close by. The layout of the figure has to be final.
-
-    Args:
-        axes: the panel, with the line `ladder`.
-        points: loss, mean and variant of each.
-        labels: labels of the variants.
-        grey: variants whose labels are grey.
     """
     renderer, pixels = FigureCanvasAgg(axes.figure).get_renderer(), axes.transData.transform
     ladder = next(line for line in axes.lines if line.get_label() == "ladder").get_path().interpolated(60)
@@ -129,23 +116,20 @@ def label_points(
 
     def put(text: Text, far: float, right: float, up: float) -> tuple[int, Bbox]:
         """How much the text hides at this place, and its box."""
-        text.set(
-            position=(far * right, far * up), ha="center" if abs(right) < 0.1 else "left" if right > 0 else "right"
-        )
+        side = "center" if abs(right) < 0.1 else "left" if right > 0 else "right"
+        text.set(position=(far * right, far * up), ha=side)
         box = text.get_window_extent(renderer)
         outside = box.x0 < axes.bbox.x0 or box.x1 > axes.bbox.x1 or box.y0 < axes.bbox.y0 or box.y1 > axes.bbox.y1
         return box.count_overlaps(taken) + 100 * outside, box
 
+    look = {"textcoords": "offset points", "fontsize": 8, "va": "center"}
+    places = [(far, *direction) for far, direction in product(_FAR, _AROUND)]
     for point in sorted(points, key=lambda point: point["loss"]):
-        where, look = (
-            (point["loss"], point["mean"]),
-            {"color": GREY if point["variant"] in grey else DARK, "fontsize": 8},
-        )
-        text = axes.annotate(labels[point["variant"]], where, (0, 0), textcoords="offset points", va="center", **look)
-        places = [(far, *direction) for far, direction in product(_FAR, _AROUND)]
+        name, where = point["variant"], (point["loss"], point["mean"])
+        text = axes.annotate(shown.variants[name], where, (0, 0), color=GREY if name in shown.ladder else DARK, **look)
         best = next((place for place in places if not put(text, *place)[0]), None)
         best = best or min(places, key=lambda place: put(text, *place)[0])
         taken.append(put(text, *best)[1])
         if best[0] > _FAR[0]:
             arrow = {"arrowstyle": "-", "lw": 0.5, "color": GREY}
-            axes.annotate("", where, text.get_position(), textcoords="offset points", arrowprops=arrow)
+            axes.annotate("", where, text.get_position(), arrowprops=arrow, **look)

@@ -30,7 +30,8 @@ Tables = Mapping[str, pl.DataFrame]  # by name of the file in results/tables, wi
 ONE: Named = {"": ""}
 _WIDTHS = (6.6, 8.4, 10.0, 11.0)  # inches, by number of columns
 _COLUMN_WIDTH, _PAGE_WIDTH = 3.35, 6.75  # of a paper: for one panel, and for several
-_FINAL_NORM = 1.06  # where states after the final norm stand
+_LONGEST = 30  # letters of a line beside lanes
+AFTER_NORM = 1.06  # where states after the final norm stand, right of depth 1
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class Panels:
             say(grid[0, 0], "no values")
             return
         self._letters = int(height * letters * 1.2)  # of a label beside a panel
-        n_letters = int(letters * inches - max(map(len, lanes), default=4)) // width  # of a title
+        beside = min(max(map(len, lanes), default=4), _LONGEST)
+        n_letters = int(letters * inches - beside) // width  # of a title
         for (row, row_label), of_row in zip(rows.items(), np.split(grid, len(rows)), strict=True):
             for (column, label), axes in zip(columns.items(), of_row.ravel(), strict=False):
                 self.axes[row, column] = axes
@@ -108,7 +110,7 @@ class Panels:
             if axes.axison and not (axes.dataLim.width >= 0 and axes.dataLim.height >= 0) and not axes.texts:
                 say(axes, "no values")
             if x == DEPTH:
-                axes.set_xlim(-0.03, 1.03 if axes.dataLim.x1 < _FINAL_NORM else _FINAL_NORM + 0.03)
+                axes.set_xlim(-0.03, 1.03 if axes.dataLim.x1 < AFTER_NORM else AFTER_NORM + 0.03)
                 axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
             if axes in lowest.values():
                 axes.tick_params(labelbottom=True)
@@ -132,7 +134,9 @@ class Panels:
 
 def _draw_legend(figure: Figure, legend: Styles, title: str) -> float:
     """A legend of as many columns as fit, with the title of the figure as its own; its height in inches."""
-    entries = [Line2D([], [], label=label, **style.look()) for label, style in legend.items()]
+    width = figure.get_figwidth()
+    labels = {textwrap.fill(label, int(9 * width)): style for label, style in legend.items()}
+    entries = [Line2D([], [], label=label, **style.look()) for label, style in labels.items()]
     columns, bold = max(1, len(entries)), {"weight": "bold", "size": 12}
     while True:
         # a legend fills column after column; this order makes it read line after line
@@ -140,7 +144,7 @@ def _draw_legend(figure: Figure, legend: Styles, title: str) -> float:
         look = {"ncols": columns, "title": title, "title_fontproperties": bold, "alignment": "left"}
         drawn = figure.legend(handles=ordered, loc="outside upper left", **look)
         box = drawn.get_window_extent()
-        if columns == 1 or box.width < figure.bbox.width:
+        if columns == 1 or box.width < figure.bbox.width - 12:
             return box.height / figure.dpi
         drawn.remove()
         columns = max(1, min(columns - 1, int(columns * figure.bbox.width / box.width) + 1))
@@ -161,23 +165,22 @@ def draw_lines(
     styles: Styles,
     *,
     x: str = "depth",
-    y: str = "mean",
     hue: str = "variant",
     band: bool = True,
     **look: Any,
 ) -> None:
     """Draw a line for each value of the column `hue` that has finite values and one of the `styles`.
 
-    The line is column `y` over column `x` and has that value as its label; with `band`, it has the band from ci_low to
+    The line is the mean over column `x` and has that value as its label; with `band`, it has the band from ci_low to
     ci_high. Arguments of `Axes.plot` in `look` stand in the place of those of the style.
     """
     for name, style in styles.items():
-        rows = table.filter(pl.col(hue) == name, pl.col(y).is_finite()).sort(x)
+        rows = table.filter(pl.col(hue) == name, pl.col("mean").is_finite()).sort(x)
         if len(rows) and band:
             axes.fill_between(rows[x], rows["ci_low"], rows["ci_high"], color=style.colour, **BAND)
         if len(rows):
             some = {"markevery": -(-len(rows) // 13)}  # markers stay apart where layers are many
-            axes.plot(rows[x], rows[y], label=name, **style.look() | some | look)
+            axes.plot(rows[x], rows["mean"], label=name, **style.look() | some | look)
 
 
 def draw_variants(axes: Axes, table: pl.DataFrame, styles: Styles, **named: Any) -> None:
@@ -185,12 +188,6 @@ def draw_variants(axes: Axes, table: pl.DataFrame, styles: Styles, **named: Any)
     behind = {name: style for name, style in styles.items() if name != ORIGINAL}
     draw_lines(axes, table, behind, band=False, lw=1, ms=3, **named)
     draw_lines(axes, table, named_in(styles, [ORIGINAL]), **named)
-
-
-def draw_final_norm(axes: Axes, row: Mapping[str, Any], style: LineStyle) -> None:
-    """Draw the state after the final norm, a row of a table, as an open marker right of depth 1."""
-    axes.vlines(_FINAL_NORM, row["ci_low"], row["ci_high"], color=style.colour, lw=1)
-    axes.plot(_FINAL_NORM, row["mean"], label="after final norm", **style._replace(dashes="", open=True).look())
 
 
 def draw_dots(axes: Axes, table: pl.DataFrame, lanes: Named, styles: Styles, *, hue: str, lane: str = "lane") -> None:
@@ -208,18 +205,17 @@ def draw_dots(axes: Axes, table: pl.DataFrame, lanes: Named, styles: Styles, *, 
         axes.plot(row["mean"], y, label=row[hue], **look)
     for place in range(1, len(lanes)):
         axes.axhline(place - 0.5, color=GRID, lw=0.8)
-    axes.set(yticks=range(len(lanes)), yticklabels=lanes.values(), ylim=(len(lanes) - 0.5, -0.5))
+    labels = [textwrap.fill(label, _LONGEST) for label in lanes.values()]
+    axes.set(yticks=range(len(lanes)), yticklabels=labels, ylim=(len(lanes) - 0.5, -0.5))
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
 
 
 def draw_margin(axes: Axes, margin: float, metric: str, along_x: bool = False) -> None:
     """Zero, the margin around it, and a tint on the side to which `metric` goes where tokens grow alike."""
-    line, span, limits = (
-        (axes.axvline, axes.axvspan, axes.set_xlim) if along_x else (axes.axhline, axes.axhspan, axes.set_ylim)
-    )
+    (axes.axvline if along_x else axes.axhline)(0, **ZERO)
+    span, limits = (axes.axvspan, axes.set_xlim) if along_x else (axes.axhspan, axes.set_ylim)
     low, high = limits()
-    line(0, **ZERO)
     span(-margin, margin, color=MARGIN, lw=0, zorder=0.5)
     if side := likeness(metric):
         span(0, high if side > 0 else low, color=ALIKE, lw=0, zorder=0)

@@ -28,10 +28,8 @@ COLOURS = {  # what templates of pages call them
     "paper": WHITE,
     "black": BLACK,
     "link": LINK,
-    "warning": WARNING,
-    # red, green and blue of the stops of two scales
+    # red, green and blue of the stops of a scale
     "diverging": [[33, 102, 172], [146, 197, 222], [247, 247, 247], [244, 165, 130], [178, 24, 43]],
-    "sequential": [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]],
 }
 
 DEPTH = "Relative depth (layer / blocks)"

@@ -13,8 +13,8 @@ def similarity(tables: Tables, shown: Shown) -> Figure:
     scored = tables["similarity"].filter(pl.col("f1").is_finite())
     labels = named_in(shown.variants | {RANDOM_PAIRS: "Unrelated reviews"}, scored["variant"])
     styles = variant_styles(shown.variants, shown.ladder) | {RANDOM_PAIRS: LineStyle(GREY)}
-    panels = Panels(ONE if labels else {}, height=0.45 * len(labels) + 0.5)
-    (axes,) = panels.axes.values()
+    panels = Panels(ONE, height=0.45 * len(labels) + 0.5)
+    axes = panels.axes["", ""]
     for place, (name, label) in enumerate(labels.items()):
         of_variant = scored.filter(variant=name)
         if name != RANDOM_PAIRS:
@@ -24,7 +24,7 @@ def similarity(tables: Tables, shown: Shown) -> Figure:
         drawn["boxes"][0].set_facecolor((styles[name].colour, 0.6))
     threshold = LineStyle(DARK, "--", width=1.2)
     axes.axvline(shown.threshold, color=threshold.colour, ls=threshold.dashes, lw=threshold.width)
-    axes.set(yticks=range(len(labels)), yticklabels=labels.values(), ylim=(len(labels) - 0.5, -0.5))
+    axes.set(yticks=range(len(labels)), yticklabels=labels.values(), ylim=(max(len(labels), 1) - 0.5, -0.5))
     legend = {f"threshold, F1 = {shown.threshold:g}": threshold}
     return panels.finish(shown, "", legend, x="BERTScore F1, not rescaled", y="")
 
@@ -35,12 +35,12 @@ def placement(tables: Tables, shown: Shown) -> Figure:
     table = phrases.unnest("placements").drop_nulls(["original_position", "position"])
     labels, styles = named_in(shown.variants, table["variant"]), variant_styles(shown.variants, shown.ladder)
     before = LineStyle(DARK, width=2.2)
-    panels = Panels(ONE, height=3.0)
-    (axes,) = panels.axes.values()
-    axes.ecdf(table["original_position"], color=before.colour, lw=before.width)
-    for name in labels:
-        axes.ecdf(table.filter(variant=name)["position"], color=styles[name].colour, ls=styles[name].dashes)
-    axes.set(xlim=(-0.02, 1.02), ylim=(0, 1.02))
+    panels = Panels(ONE if labels else {}, height=3.0)
+    for axes in panels.axes.values():
+        axes.ecdf(table["original_position"], color=before.colour, lw=before.width)
+        for name in labels:
+            axes.ecdf(table.filter(variant=name)["position"], color=styles[name].colour, ls=styles[name].dashes)
+        axes.set(xlim=(-0.02, 1.02), ylim=(0, 1.02))
     bare = {name: style._replace(marker="") for name, style in styles.items()}
     legend = {"the same phrases in the originals": before} | legend_of(labels, bare)
     around = {"x": "Position in the sentence (0: first, 1: last)", "y": "share of key phrases up to there"}
