@@ -167,7 +167,7 @@ metadata of SVG and PDF."""
 or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, `max_explainable_variance` and \
 `cosine_anisotropy`."""
     views: names_of(VIEWS, 1) = Field(["raw", "raw_without_first"])
-    """Views that are drawn: a row for each in the figure of a metric, a file for each of differences."""
+    """Views that are drawn: a column for each in the figure of a metric, a file for each of differences."""
     labels: dict[str, str] = Field({})
     """Name of a model or variant in every figure and on every page of the report; tables keep the key."""
 

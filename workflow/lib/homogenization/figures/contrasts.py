@@ -61,7 +61,7 @@ def parts(tables: Tables, shown: Shown) -> Figure:
         of_minus = named_in(shown.variants, table.filter(minus=minus)["variant"])
         lanes |= {f"{name} {minus}": label + end for name, label in of_minus.items()}
     styles = {part: DOT._replace(colour=colour) for part, colour in zip(_PARTS, (DOT.colour, *STEPS), strict=False)}
-    panels = Panels(shown.models, height=0.36 * len(lanes) + 0.5, share="xy", lanes=lanes.values())
+    panels = Panels(shown.models if lanes else {}, height=0.36 * len(lanes) + 0.5, share="xy", lanes=lanes.values())
     for (_, model), axes in panels.axes.items():
         grammar.draw_dots(axes, table.filter(model=model), lanes, styles, hue="layers")
         axes.set_xlim(range_with_zero(table, least=200 * shown.margin))
