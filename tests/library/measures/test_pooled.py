@@ -9,10 +9,11 @@ from homogenization.measures.pooled import POOLED_SCHEMA, measure
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
 from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
-from homogenization.tables.pooled import POOLED_METRICS_SCHEMA, SPECTRAL, tabulate
+from homogenization.tables.pooled import POOLED_METRICS_SCHEMA, tabulate
 from script import run_script
 from stored import N_BLOCKS, write
 
+SPECTRAL = ("max_explainable_variance", "effective_rank", "participation_ratio")
 VIEWS = ("pooled", "pooled_without_first", "pooled_centred", "pooled_centred_without_first")
 
 
