@@ -15,12 +15,6 @@ TIMES_THE_MEDIAN = 10.0
 _LEAST_OF_MIDDLE = 0.5
 
 
-def norm_excess(lengths: np.ndarray) -> np.ndarray:
-    """Norms (..., n) of the tokens of one review over their median; infinite or NaN where that is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return lengths / np.median(lengths, axis=-1, keepdims=True)
-
-
 def are_massive(lengths: np.ndarray, depth: np.ndarray) -> np.ndarray:
     """Whether each token of a review is massive.
 
@@ -34,5 +28,5 @@ def are_massive(lengths: np.ndarray, depth: np.ndarray) -> np.ndarray:
     low, high = REGIONS["middle"]
     middle = (low <= depth) & (depth < high)
     counted = lengths[middle if middle.any() else depth > 0]
-    above = (norm_excess(counted) > TIMES_THE_MEDIAN).sum(axis=0)
+    above = (counted > TIMES_THE_MEDIAN * np.median(counted, axis=1, keepdims=True)).sum(axis=0)
     return (above > 0) & (above >= _LEAST_OF_MIDDLE * len(counted))

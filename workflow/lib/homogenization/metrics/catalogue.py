@@ -15,8 +15,6 @@ METRIC_NAMES = tuple(_METRICS)
 
 _ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
 
-DEPENDS_ON_LENGTH = frozenset(name for name, metric in _METRICS.items() if metric.depends_on_length)
-
 
 def describe_metric(name: str) -> Metric:
     """The registered metric `name`, with its title and label."""

@@ -75,11 +75,6 @@ class StateStore:
             self.read, ("review_offsets", "token_ids", "token_offsets", "positions")
         )
 
-    @property
-    def identity(self) -> str:
-        """Model, variant and shard for messages."""
-        return identity_of(self.attributes)
-
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
         """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l.
 
