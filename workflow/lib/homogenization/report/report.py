@@ -65,6 +65,7 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
         **{name: shown[name] for name in ("sources", "weights", "corpus")},
         claims=claims,
         main=main,
+        untested=verdicts.untested(claims),
         marks=verdicts.marked(main, imbalance),
         of_groups=partial(verdicts.of_groups, contrasts=tables["contrasts"]),
         columns=list(dict.fromkeys(row["label"] for _, row, _ in verdicts.cells(claims))),

@@ -61,6 +61,16 @@ def main_claims(claims: Iterable[Claim]) -> list[Claim]:
     return [claim for claim, row in tested.values() if first in (None, row["metric"])]
 
 
+def untested(claims: Iterable[Claim]) -> dict[int, list[str]]:
+    """By its number, why a claim is tested in no model."""
+    rows = grouped(((claim["number"], row) for claim, row, _ in cells(claims)), lambda pair: pair[0])
+    return {
+        number: list(dict.fromkeys(row["reason"] for _, row in of_claim if row["reason"]))
+        for number, of_claim in rows.items()
+        if all(row["verdict"] == NOT_TESTED for _, row in of_claim)
+    }
+
+
 def with_both_views(claims: Iterable[Claim]) -> tuple[int, list[int]]:
     """How many claims are judged with the first token too, and the numbers of those with another verdict there."""
     both = [(claim["number"], row["verdict"], beside["verdict"]) for claim, row, beside in cells(claims) if beside]
