@@ -2,7 +2,7 @@ from math import inf, nan
 
 import pytest
 
-from homogenization.report.page import estimate, grouped, listed
+from homogenization.report.page import estimate, grouped
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,6 @@ from homogenization.report.page import estimate, grouped, listed
 )
 def test_an_estimate_has_the_digits_of_its_interval(number, low, high, told):
     assert estimate({"estimate": number, "ci_low": low, "ci_high": high}) == told
-
-
-@pytest.mark.parametrize(
-    ("names", "words"), [([], ""), (["a"], "a"), (["a", "b", "a"], "a and b"), (["a", "b", "c"], "a, b and c")]
-)
-def test_a_list_in_words(names, words):
-    assert listed(names) == words
 
 
 def test_what_is_said_together_keeps_its_order():

@@ -114,5 +114,5 @@ def test_a_review_that_is_not_there_is_named(tmp_path):
 
 
 def test_ids_of_figures_are_their_own(page):
-    assert [*re.findall(r'<g id="([^"]+)"', page)] == ["disorder-axes", "metrics-rank-axes"]
-    assert [*re.findall(r'<use href="([^"]+)"', page)] == ["#disorder-axes", "#metrics-rank-axes"]
+    assert [*re.findall(r'<g id="([^"]+)"', page)] == ["f0-axes", "f1-axes"]
+    assert [*re.findall(r'<use href="([^"]+)"', page)] == ["#f0-axes", "#f1-axes"]

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import re
 
 import altair as alt
 import numpy as np
@@ -85,26 +84,31 @@ def test_a_sentence_is_one_that_variants_write_in_their_own_order():
             "words": "man Yes. bit the old twice. The dog",
         },
     }
-    assert one_sentence(texts, ["original", "front", "words"]) == (
-        "b",
-        {
-            "original": "The dog bit the old man twice.",
-            "front": "Twice the dog bit the old man.",
-            "words": "man Yes. bit the old twice. The …",
-        },
-    )
-    assert one_sentence({"a": {"original": "Short."}}, ["original"]) is None
+    found = one_sentence(texts, {"b": ["old man"]}, ["original", "front", "words"])
+    assert {name: "".join(part for part, _ in parts) for name, parts in found.items()} == {
+        "original": "The dog bit the old man twice.",
+        "front": "Twice the dog bit the old man.",
+        "words": "man Yes. bit the old twice. The …",
+    }
+    assert [part for part, is_phrase in found["front"] if is_phrase] == ["old man"]
+    assert one_sentence({"a": {"original": "Short."}}, {}, ["original"]) == {}
 
 
 def test_the_curves_are_valid_and_their_numbers_are_those_of_the_tables(page):
     spec = in_script(page, "curves-spec")
     alt.VConcatChart.from_dict(spec)  # validates it
-    assert {one["name"] for one in spec["params"]} == {"metric", "view", "model"}
+    asked = {
+        one["name"]: dict(zip(one["bind"]["options"], one["bind"]["labels"], strict=True)) for one in spec["params"]
+    }
+    assert asked["model"] == {0: f"Big {BAD}", 1: "Small"}
+    assert asked["view"] == {0: "without the first token"}
+    assert asked["metric"] == {0: "Normalised effective rank"}
     levels, changes = (pl.read_csv(io.StringIO(chart["data"]["values"])) for chart in spec["vconcat"])
     wanted = tables()
-    assert levels["mean"].to_list() == pytest.approx(wanted["summary"]["mean"].to_list(), rel=1e-3)
-    assert levels["model"].unique(maintain_order=True).to_list() == [f"Big {BAD}", "Small"]
+    assert levels.sort("model", "depth")["mean"].to_list() == pytest.approx(
+        wanted["summary"]["mean"].to_list(), rel=1e-3
+    )
+    assert set(levels["variant"]) == {"Original"}
     of_layers = wanted["contrasts"].filter(pl.col("layers").is_null())
     assert changes["mean"].to_list() == pytest.approx(of_layers["mean"].to_list())
     assert changes["bound"].to_list() == pytest.approx([0.01] * 3)
-    assert not re.search(r"<script[^>]+src=", page)

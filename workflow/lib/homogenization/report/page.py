@@ -1,6 +1,6 @@
 """What the sections of the report share: its templates, and numbers as it writes them."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from math import floor, isfinite, log10
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,7 @@ def render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"share": share_in_words, "probability": probability, "listed": listed}
-    environment.filters |= {"estimate": estimate}
+    environment.filters |= {"share": share_in_words, "probability": probability, "estimate": estimate}
     environment.globals |= {"colours": COLOURS}
     environment.tests["finite"] = is_finite
     return environment.get_template(template).render(values)
@@ -49,12 +48,6 @@ def estimate(row: Mapping[str, Any]) -> tuple[str, str]:
         digits += 1
     number, *ends = (typeset(f"{value:.{digits}f}") for value in (row["estimate"], low, high))
     return number, f"[{', '.join(ends)}]"
-
-
-def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`; each name once."""
-    names = list(dict.fromkeys(names))
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def grouped(items: Iterable[Any], key: Callable[[Any], Hashable]) -> dict[Any, list[Any]]:

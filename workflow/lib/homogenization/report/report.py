@@ -3,10 +3,10 @@
 It is one HTML file: its figures, scripts and numbers stand in it, and it asks for nothing outside.
 """
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,12 @@ from markupsafe import Markup
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.style import VERDICTS
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED
 from homogenization.report import verdicts
-from homogenization.report.curves import curves
+from homogenization.report.curves import curves, scripts
 from homogenization.report.examples import chosen_reviews
 from homogenization.report.page import grouped, render
-from homogenization.report.texts import one_sentence, text_data, underlined
+from homogenization.report.texts import one_sentence, text_data
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_input, read_table, read_tables
 from homogenization.tables.balance import BALANCE_SCHEMA
@@ -32,9 +31,7 @@ from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 
 FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
 _LONGEST_TABLE = 60  # rows of a table that stands on the page
-_SCHEMAS = {
-    **{"acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA, "claims": CLAIMS_SCHEMA},
-}
+_SCHEMAS = {"acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA, "claims": CLAIMS_SCHEMA}
 
 
 def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Mapping[str, Any]) -> str:
@@ -52,13 +49,13 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     tables |= {name: read_table(inputs[name]) for name in ("contrasts", "summary", "similarity")}
     tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants", "keyphrases")}
     tables["extraction"] = records(inputs["runs"])
-    labels = {name: shown[name] for name in ("models", "variants")}
+    labels, examples = {name: shown[name] for name in ("models", "variants")}, shown["examples"]
     claims = verdicts.numbered(tables["claims"], dict(labels["models"]))
     main, imbalance = verdicts.main_claims(claims), out_of_balance(tables["balance"])
     n_both, otherwise = verdicts.with_both_views(claims)
     texts = texts_by_review(tables["variants"])
     phrases = dict(tables["keyphrases"].group_by("review_id", maintain_order=True).agg("phrase").rows())
-    figures = grouped(map(figure_of, inputs["figures"], shown["figures"]), lambda figure: figure["section"])
+    figures = grouped(map(figure_of, count(), inputs["figures"], shown["figures"]), lambda figure: figure["section"])
     return render(
         "report.jinja",
         **labels,
@@ -71,15 +68,16 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
         columns=list(dict.fromkeys(row["label"] for _, row, _ in verdicts.cells(claims))),
         n_both=n_both,
         otherwise=otherwise,
-        sentence=shown_sentence(texts, phrases, [name for name, _ in shown["variants"]]),
+        sentence=one_sentence(texts, phrases, [name for name, _ in shown["variants"]]),
         doubts=doubts(tables, shown, imbalance),
         origin=origin,
         looks=VERDICTS,
         first=figures.pop("Answer", []),
         figures=figures,
         csv=list(map(table_of, inputs["csv"], shown["csv"])),
-        texts=in_script(example_data(inputs, tables, shown, texts, phrases)) if shown["examples"] else None,
+        texts=examples and text_data(*chosen_texts(inputs, tables, examples), texts, phrases),
         charts=curves(tables["summary"], tables["contrasts"], **shown["curves"], **labels),
+        scripts=scripts(),
     )
 
 
@@ -91,27 +89,15 @@ def texts_by_review(variants: pl.DataFrame) -> dict[str, dict[str, str]]:
     return texts
 
 
-def shown_sentence(
-    texts: Mapping[str, Mapping[str, str]], phrases: Mapping[str, Sequence[str]], variants: Sequence[str]
-) -> dict[str, list[tuple[str, bool]]]:
-    """A sentence of the corpus in each variant, in parts that are key phrases or not."""
-    found = one_sentence(texts, variants)
-    return {name: underlined(text, phrases.get(found[0], ())) for name, text in found[1].items()} if found else {}
-
-
-def example_data(
-    inputs: Mapping[str, Any],
-    tables: Mapping[str, pl.DataFrame],
-    shown: Mapping[str, Any],
-    texts: Mapping[str, Mapping[str, str]],
-    phrases: Mapping[str, Sequence[str]],
-) -> dict[str, Any]:
-    """What the script of the section of texts reads (`report.texts.text_data`), with labels.
+def chosen_texts(
+    inputs: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], examples: Mapping[str, Any]
+) -> tuple[dict[str, pl.DataFrame], list[tuple[str, str]]]:
+    """The tables `texts` and `tokens` of the reviews that are shown, and these: (review_id, which it is).
 
     Raises:
         HomogenizationError: a review that the configuration names is not in the sample.
     """
-    examples, known = shown["examples"], tables["sample"]["review_id"].to_list()
+    known = tables["sample"]["review_id"].to_list()
     if named := examples["reviews"]:
         if missing := [name for name in named if name not in known]:
             raise HomogenizationError(
@@ -129,9 +115,7 @@ def example_data(
         for name in ("texts", "tokens")
     }
     measures = pl.col("cosine_to_mean", "norm", "attention").list.head(examples["tokens"])
-    read["tokens"] = read["tokens"].with_columns(measures)
-    labels = {name: shown[name] for name in ("models", "variants")}
-    return text_data(read, chosen, texts, phrases) | labels | {"original": ORIGINAL}
+    return read | {"tokens": read["tokens"].with_columns(measures)}, chosen
 
 
 def doubts(
@@ -163,14 +147,15 @@ def out_of_balance(balance: pl.DataFrame) -> dict[str, str]:
     return {pair: ", ".join(covariate.replace("_", " ") for *_, covariate in of) for pair, of in of_pairs.items()}
 
 
-def figure_of(file: str, entry: Mapping[str, str]) -> dict[str, Any]:
-    """A figure with its title, section and caption; the ids in it are made its own."""
+def figure_of(number: int, file: str, entry: Mapping[str, str]) -> dict[str, Any]:
+    """A figure with its title, section and caption; the ids in it are made its own, and paths are of .01 pt."""
     svg = Path(file).read_text("utf-8")
     drawn = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    own = re.sub(r"[^a-z0-9]+", "-", entry["name"].lower())
-    drawn = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{own}-", drawn)
+    drawn = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>f{number}-", drawn)
+    drawn = re.sub(r' (?:d|x|y)="[^"]*"', lambda found: re.sub(r"(?<=\.\d\d)\d+", "", found[0]), drawn)
     label = Markup('<svg role="img" aria-label="{}"').format(entry["title"])
-    return {**entry, "svg": Markup(drawn.replace("<svg", label, 1)), "caption": in_html(entry["caption"])}
+    svg = Markup(re.sub(r"\s+", " ", drawn).replace("<svg", label, 1))
+    return {**entry, "svg": svg, "caption": in_html(entry["caption"])}
 
 
 def table_of(file: str, entry: Mapping[str, str]) -> dict[str, Any]:
@@ -183,8 +168,3 @@ def table_of(file: str, entry: Mapping[str, str]) -> dict[str, Any]:
 def in_html(caption: str) -> Markup:
     """A caption in reStructuredText as HTML."""
     return Markup(publish_parts(caption, writer="html5", settings_overrides={"report_level": 5})["body"])
-
-
-def in_script(data: Mapping[str, Any]) -> Markup:
-    """JSON for an element of a page, which no text in it ends."""
-    return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))

@@ -59,11 +59,8 @@ def text_data(
             for row in rows
             for name in ("cosine_to_mean", "norm", "attention")
         )
-    reviews = [list(review) for review in chosen]
-    return {
-        **{"layers": layers, "reviews": reviews, "texts": found, "steps": [_STEPS, _LOWEST]},
-        "bytes": base64.b64encode(packed).decode(),
-    }
+    told = {"layers": layers, "reviews": chosen, "texts": found, "steps": [_STEPS, _LOWEST], "original": ORIGINAL}
+    return told | {"bytes": base64.b64encode(packed).decode()}
 
 
 def as_bytes(values: Sequence[float], angle: bool) -> bytes:
@@ -102,22 +99,24 @@ def underlined(text: str, phrases: Iterable[str]) -> list[tuple[str, bool]]:
     return [(text[start:end], place % 2 == 1) for place, (start, end) in enumerate(pairwise(cuts)) if start < end]
 
 
-def one_sentence(texts: Texts, variants: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    """The review and, by variant, the sentence of it that most variants write in an order of their own.
+def one_sentence(
+    texts: Texts, phrases: Mapping[str, Sequence[str]], variants: Sequence[str]
+) -> dict[str, list[tuple[str, bool]]]:
+    """By variant, in parts that are key phrases or not: a sentence that most variants write in an order of their own.
 
     A variant has the sentence where the one at its place has the same words; for another, the first words of the
-    review stand there, as many. None where no review has a sentence of a fitting length.
+    review stand there, as many. Nothing where no review has a sentence of a fitting length.
     """
-    best: tuple[int, str, dict[str, str]] = (0, "", {})
+    most, found, of = 0, {}, ""
     for review_id, of_review in texts.items():
         cut = {name: _SENTENCE.split(of_review[name]) for name in variants if name in of_review}
         for place, sentence in enumerate(cut.get(ORIGINAL, ())):
             there = {name: of[place] for name, of in cut.items() if _words(of[place : place + 1]) == _words([sentence])}
             n_words = len(sentence.split())
-            if _SHORTEST <= n_words <= _LONGEST and len(set(there.values())) > best[0]:
+            if _SHORTEST <= n_words <= _LONGEST and len(set(there.values())) > most:
                 begins = {name: f"{' '.join(of_review[name].split()[:n_words])} …" for name in cut}
-                best = len(set(there.values())), review_id, begins | there
-    return best[1:] if best[0] else None
+                most, found, of = len(set(there.values())), begins | there, review_id
+    return {name: underlined(text, phrases.get(of, ())) for name, text in found.items()}
 
 
 def _words(sentences: Sequence[str]) -> list[str]:
