@@ -18,7 +18,7 @@ BOUNDS = {
     "normal": (94, 6, 9, 1),
     "log-normal": (84, 15, 26, 7),
     "t with 3 df": (94, 6, 9, 1),
-    "5 % outliers on one side": (80, 21, 30, 12),
+    "5 % outliers on one side": (79, 21, 50, 11),
 }
 
 
