@@ -31,4 +31,4 @@ def test_what_is_said_of_sixteen_reviews(kind):
     assert found["false alarm: flips, t test"][0] <= alarm
     assert found["false alarm in any of the layers"][0] <= any_layer
     assert found["negligible: truly, falsely"][1] <= false
-    assert found["negligible: truly, falsely"][0] >= 45
+    assert found["negligible: truly, falsely"][0] >= 40

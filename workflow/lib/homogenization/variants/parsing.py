@@ -9,7 +9,7 @@ import polars as pl
 
 from homogenization.corpus.sentences import sentence_spans
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import reading, written_whole
+from homogenization.run.files import written_whole
 from homogenization.run.log import announce
 
 if TYPE_CHECKING:
@@ -94,5 +94,4 @@ def read_parse(path: str | Path) -> "list[Doc]":
     import spacy
     from spacy.tokens import DocBin
 
-    with reading(path):
-        return list(DocBin().from_disk(path).get_docs(spacy.blank("en").vocab))
+    return list(DocBin().from_disk(path).get_docs(spacy.blank("en").vocab))
