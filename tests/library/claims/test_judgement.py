@@ -153,8 +153,10 @@ def test_changed_attention_is_found_by_pattern_strength_and_control():
         cosine | {"view": "after_quarter", "minus": "scattered", "mean": 8.0},
         cosine | {"view": "after_quarter", "minus": "scattered at equal KL", "verdict": "negligible"},
         cosine | {"view": "without_first", "minus": "untouched", "strength": 0.3, "mean": 8.0},
+        cosine | {"view": "without_first", "minus": "untouched", "blocks": "1,2", "mean": 8.0},
     )
-    texts = {"variant": "front", "kind": "untouched", "minus": "front-inward", "metric": "probe_log_loss"}
+    texts = {"variant": "front", "kind": "untouched", "blocks": "all", "minus": "front-inward"}
+    texts |= {"metric": "probe_log_loss"}
     consequences = table(
         "consequences", STEERED | harm | {"minus": "removed", "mean": 0.2}, texts | {"view": "pooled", "layers": "all"}
     )

@@ -137,8 +137,8 @@ class Effect(AtLayers):
     """Where attention goes, which keys are masked, or what positions become."""
     strength: float | None = Field(None, gt=0, le=1)
     """Share of the attention that is moved."""
-    blocks: str | None = None
-    """Blocks whose attention is moved."""
+    blocks: str = "all"
+    """Blocks whose attention is moved, as the table names them."""
     minus: str = UNTOUCHED
     """`untouched`, or the pattern of a control of the same kind; `removed at equal KL`: at the same damage."""
 

@@ -176,7 +176,7 @@ def text_effects(
         output, middle = (cells.with_row_index("place").filter(layers=name) for name in ("output", "middle"))
         both = output.join(middle, on=("view", "metric"), suffix="_middle")
         for text, of_text in values.items():
-            names = {"model": model, "variant": text, **Condition(UNTOUCHED)._asdict()}
+            names = {"model": model, "variant": text, **Condition(UNTOUCHED, blocks="all")._asdict()}
             deeper = differences(of_text[:, both["place"].to_numpy()], of_text[:, both["place_middle"].to_numpy()])
             table = estimate(both.select(*_CELL, "yardstick"), deeper, settings)
             parts.append(named(table, names | {"minus": LAYERS_MIDDLE}))
