@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from homogenization.figures.style import COLOURS
-from homogenization.names.numbers import probability, share_in_words, significant, typeset
+from homogenization.report.numbers import probability, share_in_words, significant, typeset
 
 
 def render(template: str, **values: Any) -> str:

@@ -14,7 +14,6 @@ import polars as pl
 from homogenization.interventions.patterns import CONTROLS as STEERING_CONTROLS
 from homogenization.names.columns import columns
 from homogenization.names.consequences import KL
-from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED
 from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate, means
@@ -41,6 +40,7 @@ CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pa
 }
 AT_EQUAL_KL = " at equal KL"
 LAYERS_MIDDLE = "layers middle"
+NO_HEAD = "the model predicts no next token"
 _REMOVED = "removed"
 _NO_CONTROL = "a norm follows attention in this model's blocks and undoes what 'removed' does, so it is no control"
 _CELL = ("layers", "view", "metric")

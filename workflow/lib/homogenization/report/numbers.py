@@ -1,8 +1,7 @@
-"""Numbers and reasons as people read them."""
+"""Numbers as people read them."""
 
 import numpy as np
 
-NO_HEAD = "the model predicts no next token"
 _SMALLEST_SHOWN = 1e-4
 
 
@@ -32,9 +31,3 @@ def share_in_words(share: float) -> str:
     # below 0.1 %, two decimals are fewer digits than two significant ones
     number = np.format_float_positional(percent, precision=2, fractional=abs(percent) < 0.1, trim="-")
     return typeset(number.replace("-0", "0") if float(number) == 0 else number) + " %"
-
-
-def signed(number: str) -> str:
-    """What begins with a written number, with a plus sign if this is above 0: `+3.1 %`, `−0.2`, `0`."""
-    first = number.split()[0]
-    return number if first.startswith("−") or not set(first) & set("123456789") else f"+{number}"

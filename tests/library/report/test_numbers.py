@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.names.numbers import (
-    probability,
-    share_in_words,
-    signed,
-    significant,
-    typeset,
-)
+from homogenization.report.numbers import probability, share_in_words, significant, typeset
 
 
 @pytest.mark.parametrize(
@@ -54,8 +48,3 @@ def test_a_share_is_rounded_once(share):
 )
 def test_a_share_in_percent(share, words):
     assert share_in_words(share) == words
-
-
-def test_a_share_has_its_range_and_its_sign():
-    assert signed(share_in_words(0.052)) == "+5.2 %"
-    assert [signed(number) for number in ("−3 %", "0", "0 % of 0.4", "0.2")] == ["−3 %", "0", "0 % of 0.4", "+0.2"]
