@@ -109,7 +109,7 @@ def _chart(rows: pl.DataFrame, variants: Named, ladder: Sequence[str], title: An
         layers.insert(0, band.encode(x=x, y=alt.Y("low:Q", title=None), y2="bound:Q"))
     data = alt.Data(values=rows.write_csv(), format=alt.CsvDataFormat(type="csv"))
     chart = alt.layer(*layers, data=data, title=title).properties(width=_WIDTH, height=_HEIGHT)
-    return chart.transform_filter("datum.metric === metric && datum.view === view && datum.model === model")
+    return chart.transform_filter("datum.metric == metric && datum.view == view && datum.model == model")
 
 
 def scripts() -> Markup:
