@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from homogenization.figures.view_labels import headline_first, view_label
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.registry import WITHOUT_FIRST
 
 # What a first look at a study needs; of the figures of a metric, the page shows these.
 HEADLINE_METRICS = ("normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy")
@@ -28,7 +29,7 @@ class PageFigure(NamedTuple):
         section: the heading on the page that it belongs to; "Answer" is the first.
         function: module of this package and function that draw it, with a dot between.
         fields: of `grammar.Shown`, those that are its own besides the title.
-        on_page: whether the page shows it.
+        on_page: whether the page shows it: of a metric, a headline one; of a view, the one without the first token.
     """
 
     name: str
@@ -55,7 +56,8 @@ class _Entry(NamedTuple):
             metric, view = fields.get("metric"), fields.get("view")
             what = [describe_metric(metric).title if metric else "", view_label(view) if view else ""]
             title = ": ".join(filter(None, [self.title, ", ".join(filter(None, what))]))
-            file, on_page = "/".join([self.folder or name, *fields.values()]), not metric or metric in HEADLINE_METRICS
+            file, headline = "/".join([self.folder or name, *fields.values()]), metric in HEADLINE_METRICS
+            on_page = not metric or (headline and (not view or view.endswith(WITHOUT_FIRST)))
             yield PageFigure(file, title, f"{name}.rst", self.section, self.function, fields, on_page)
 
 
