@@ -1,4 +1,4 @@
-"""The least that a study can be: originals alone, no labels, no attention, and a last shard of one review."""
+"""The least that a study can be: originals alone, no labels, and a last shard of one review."""
 
 import polars as pl
 
@@ -6,7 +6,6 @@ import polars as pl
 def test_a_bare_study_runs_to_its_report(project):
     project.config["variants"] = {"original": {"rewriter": "none"}}
     project.config["corpus"] |= {"n_reviews": 5, "shard_size": 4, "label_column": None}
-    project.config["states"] = {"record_attention": False}
     project.make()
     tables = project.folder / "results/tables"
     metrics = pl.read_parquet(tables / "metrics.parquet")
@@ -15,6 +14,5 @@ def test_a_bare_study_runs_to_its_report(project):
     assert [column.is_null().all() for column in numbers] == [False, False, True]
     assert set(pl.read_parquet(tables / "mauve.parquet")["n_values"]) == {2 * 2}
     assert pl.read_csv(tables / "acceptance.csv").is_empty()
-    assert not (tables / "attention.parquet").exists()
     assert (project.folder / "results/report.html").stat().st_size > 1_000_000
     assert project.planned() == {}

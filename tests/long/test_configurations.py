@@ -63,12 +63,6 @@ def test_a_stage_is_a_target(checkout):
     assert not re.search(r"^extract_states ", printed, re.MULTILINE)
 
 
-def test_attention_can_be_left_out(checkout):
-    printed = overlaid(checkout, states={"record_attention": False})
-    assert "attention_heatmap" not in printed
-    assert "first_token_attention_share" not in printed
-
-
 def test_originals_alone_are_a_study_too(checkout):
     rewritten = ("front", "end", "front-inward", "end-inward", "blocks-4", "blocks-16", "words")
     labels = dict.fromkeys(rewritten[2:])

@@ -14,7 +14,6 @@ def test_a_module_makes_what_the_workflow_makes(tmp_path):
     config["variants"] = {"original": {"rewriter": "none"}}
     config["metrics"] = ["effective_rank", "resultant_length"]
     config |= dict.fromkeys(("components", "interventions", "consequences"))
-    config["states"] = {"record_attention": False}
     parent = Parent(tmp_path, config, study=None, second="studies/second")
     parent.make("study_all", "second_all")
     assert not (parent.folder / "mine.txt").exists()

@@ -33,7 +33,7 @@ rule plot_states:
         summary="<results>/tables/summary.parquet",
         mauve="<results>/tables/mauve.parquet",
         extrema="<results>/tables/extrema.parquet" if STUDY.finds_extrema else [],
-        attention="<results>/tables/attention.parquet" if STUDY.states.record_attention else [],
+        attention="<results>/tables/attention.parquet",
         components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
     output:
         drawn(OF_STATES),

@@ -17,7 +17,7 @@ READ_PARAMS = {
 }
 EXTRACTED_WITH = READ_PARAMS | {
     "code": code("extract_states", *READ_BY),
-    "storage": STUDY.states.params("dtype", "layers", "record_attention"),
+    "storage": STUDY.states.params("dtype", "layers"),
 }
 EXTRACTION = {
     "mem_mb": memory(model_of, n_reviews=STUDY.corpus.shard_size),

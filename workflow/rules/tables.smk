@@ -63,7 +63,7 @@ rule collect:
         texts=of_jobs("measures", STUDY.jobs, name="texts"),
         pooled=of_jobs("pooled", STUDY.jobs_of(STUDY.pooled.variants)),
     output:
-        **when(STUDY.states.record_attention, attention="<results>/tables/attention.parquet"),
+        attention="<results>/tables/attention.parquet",
         metrics="<results>/tables/metrics.parquet",
         predictions="<results>/tables/predictions.parquet",
         summary="<results>/tables/summary.parquet",
@@ -77,10 +77,10 @@ rule collect:
     params:
         code=code("tabulate", *TABULATED_BY),
         tables={
-            "tables.metrics": {"metrics": sorted(STUDY.tabulated_metrics)},
+            "tables.metrics": {"metrics": sorted(STUDY.metrics)},
             "tables.predictions": {},
             "tables.summary": {},
-            **when(STUDY.states.record_attention, **{"tables.attention": {}}),
+            "tables.attention": {},
             "tables.pooled": {},
         },
     script:

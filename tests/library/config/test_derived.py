@@ -67,12 +67,6 @@ def test_measures_of_the_variants_that_are_named():
     assert len(jobs) == 2 * 2 * 2
 
 
-def test_metrics_of_attention_are_tabulated_where_it_is_recorded():
-    metrics = ["first_token_attention_share", "effective_rank"]
-    assert study_of(metrics=metrics).tabulated_metrics == metrics
-    assert study_of(metrics=metrics, states={"record_attention": False}).tabulated_metrics == ["effective_rank"]
-
-
 def by_rule(position, **further):
     return {"rewriter": "rules", "position": position, **further}
 
@@ -169,8 +163,6 @@ def test_contrasted_metrics_can_be_compared_between_texts_of_different_lengths()
 def test_contrasted_metrics_are_those_named_that_are_tabulated():
     named = {"metrics": ["resultant_length", "first_token_attention_share", "effective_rank"]}
     assert study_of(contrasts=named).contrasted_metrics == sorted(named["metrics"])
-    unrecorded = study_of(contrasts=named, states={"record_attention": False})
-    assert unrecorded.contrasted_metrics == ["effective_rank", "resultant_length"]
 
 
 def test_claims_are_plain_values_and_none_without_a_file():

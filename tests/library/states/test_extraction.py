@@ -155,7 +155,7 @@ def test_the_scripts_build_and_run_a_random_model(tmp_path):
             "model": {"name": "tiny", **configured.params()},
             "variant": "original",
             "shard": "000",
-            "storage": {"dtype": "float16", "layers": [-1], "record_attention": True},
+            "storage": {"dtype": "float16", "layers": [-1]},
         },
         resources={"gpu": 0},
     )

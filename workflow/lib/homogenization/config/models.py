@@ -52,8 +52,6 @@ class States(Section):
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Storage type of the states; `auto`: the model's own."""
-    record_attention: bool = True
-    """Sum the attention that each token receives, in every layer."""
     layers: Annotated[list[int], Field(min_length=2), AfterValidator(once)] | None = None
     """Layers of the residual stream to store, 0 before the first block; negative ones count from the last; null: \
 all."""

@@ -14,7 +14,7 @@ def report_parameters(study: Study) -> dict[str, Any]:
     """What the report says besides its tables, as plain values (`report.report`)."""
     figures = shown_of(study)
     told = ("source", "subset", "revision", "split", "n_reviews")
-    drawn = [name for name in HEADLINE_METRICS if name in study.tabulated_metrics] or study.drawn_metrics
+    drawn = [name for name in HEADLINE_METRICS if name in study.metrics] or study.drawn_metrics
     compared = {variant for variant, minus in study.contrasted if minus == ORIGINAL} & set(study.placed)
     controls = {control for of_variant in study.controls.values() for control in of_variant.values()}
     return {

@@ -233,7 +233,7 @@ class Study(Keys):
         """
         first = min(self.contrasted, key=self._placed_example, default=None)
         variant, minus = self.examples.contrast or first or (None, None)
-        described = {name: describe_metric(name) for name in self.contrasted_metrics or self.tabulated_metrics}
+        described = {name: describe_metric(name) for name in self.contrasted_metrics or self.metrics}
         among = sorted(
             described, key=lambda name: (not described[name].homogenization, described[name].extensive, name)
         )
@@ -247,11 +247,6 @@ class Study(Keys):
         at_front = getattr(self.variants[variant], "position", None) == "front"
         ranks = minus != ORIGINAL, variant not in self.example_variants, variant not in self.controls, not at_front
         return *ranks, pair
-
-    @property
-    def tabulated_metrics(self) -> list[str]:
-        """The configured metrics, without those of attention where it is not recorded."""
-        return [name for name in self.metrics if self.states.record_attention or name not in ATTENTION_METRICS]
 
     @property
     def controls(self) -> dict[str, dict[str, str]]:
@@ -295,7 +290,7 @@ class Study(Keys):
                 if name == TOKEN_COUNT
                 or (not metric.extensive and (metric.homogenization or name in ATTENTION_METRICS))
             ]
-        return sorted(set(chosen) & set(self.tabulated_metrics))
+        return sorted(set(chosen) & set(self.metrics))
 
     @property
     def claimed_contrasts(self) -> list[tuple[str, str]]:
@@ -321,7 +316,7 @@ class Study(Keys):
         if chosen is None:
             listed = [*(self.metrics if "metrics" in self.model_fields_set else ()), *(self.contrasts.metrics or ())]
             chosen = dict.fromkeys(listed or HEADLINE_METRICS)
-        return [name for name in chosen if name in self.tabulated_metrics and name != TOKEN_COUNT]
+        return [name for name in chosen if name in self.metrics and name != TOKEN_COUNT]
 
     @property
     def drawn_contrasts(self) -> list[str]:

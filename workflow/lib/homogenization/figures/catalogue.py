@@ -45,7 +45,7 @@ class _Entry(NamedTuple):
     function: str
     section: str
     title: str
-    when: Callable[[Any], Any]  # whether a study draws it
+    when: Callable[[Any], Any] = lambda study: True  # whether a study draws it
     each: Callable[[Any], Iterable[dict[str, str]]] = lambda study: [{}]  # fields of each of its files
     folder: str = ""  # of several files
 
@@ -68,7 +68,7 @@ def _has_ladder(study: Any) -> bool:
 
 def _has_rank(study: Any) -> bool:
     both = {"raw", "raw_without_first"} <= set(study.views)
-    return both and "normalized_effective_rank" in study.tabulated_metrics
+    return both and "normalized_effective_rank" in study.metrics
 
 
 def _metrics(study: Any) -> Iterable[dict[str, str]]:
@@ -84,14 +84,14 @@ _ENTRIES = (
     _Entry("disorder.disorder", "Answer", "Disorder, not position", _has_ladder),
     _Entry("curves.one_token", "Answer", "The collapse is one token", _has_rank),
     _Entry("curves.metric", "Metrics", "", of("drawn_metrics"), _metrics, "metrics"),
-    _Entry("curves.first_token", "Metrics", "The first token", lambda study: FIRST_TOKEN & {*study.tabulated_metrics}),
+    _Entry("curves.first_token", "Metrics", "The first token", lambda study: FIRST_TOKEN & {*study.metrics}),
     _Entry("curves.extrema", "Metrics", "Peaks and troughs over depth", of("finds_extrema")),
     _Entry("curves.mauve", "Metrics", "MAUVE between consecutive layers", of("mauve_variants")),
     _Entry("disorder.disorder_depth", "Contrasts", "Change per nat of disorder, over depth", _has_ladder),
     _Entry("contrasts.contrast", "Contrasts", "Differences", of("contrasted"), _contrasts, "contrasts"),
     _Entry("contrasts.parts", "Contrasts", "Parts of the depth", of("contrasted"), partial(_contrasts, n_views=1)),
-    _Entry("attention.attention_heatmap", "Attention", "Attention received, by place", of("states.record_attention")),
-    _Entry("attention.attention_profile", "Attention", "Attention in three blocks", of("states.record_attention")),
+    _Entry("attention.attention_heatmap", "Attention", "Attention received, by place"),
+    _Entry("attention.attention_profile", "Attention", "Attention in three blocks"),
     _Entry("effects.components", "Causes", "What the components of a block do", of("component_jobs")),
     _Entry("effects.dose", "Causes", "Steered attention", of("intervened_metrics")),
     _Entry("effects.conditions", "Causes", "Changed attention and its costs", of("intervention_jobs")),

@@ -25,7 +25,6 @@ def extract(
     identity: Mapping[str, str],
     path: str | Path,
     *,
-    record_attention: bool = True,
     layers: Sequence[int] | None = None,
     dtype: str = "auto",
 ) -> dict[str, Any]:
@@ -36,7 +35,6 @@ def extract(
         texts: reviews of one variant, with their originals.
         identity: `model`, `variant` and `shard`, for provenance and messages.
         path: file of the store, `*.zarr.zip`.
-        record_attention: whether to store the attention that each token receives.
         layers: layers of the residual stream that are stored, 0 before the first block, l after block l, -1 after the
             last; None for all.
         dtype: dtype of the store: float32, float16, bfloat16, or auto for the model's own.
@@ -62,7 +60,7 @@ def extract(
         point: torch.empty(len(tokens.token_ids), model.width, dtype=getattr(torch, stored))
         for point in [*map(layer_name, layers), *final_norm]
     }
-    if record_attention and shape.received is not None:
+    if shape.received is not None:
         arrays[ATTENTION_RECEIVED] = np.empty((model.n_blocks, len(tokens.token_ids)), dtype=np.float32)
         arrays[ATTENTION_FIRST] = np.empty((len(review_ids), *shape.first.shape), dtype=np.float32)
     arrays |= {name: np.full(len(review_ids), np.nan) for name in PREDICTIONS}

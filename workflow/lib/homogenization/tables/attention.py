@@ -8,8 +8,8 @@ from homogenization.names.columns import columns
 from homogenization.run.parquet import read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
 
-#: A row for each model, variant, block and bin of relative position, without the first token. It is absent with
-#: `states.record_attention: false`. Intervals are 95 % intervals over reviews.
+#: A row for each model, variant, block and bin of relative position, without the first token. None
+#: of a model whose attention is not measured. Intervals are 95 % intervals over reviews.
 ATTENTION_PROFILE_SCHEMA = {
     **columns("model", "variant"),
     "layer": pl.Int32,  #: the block, from 1
