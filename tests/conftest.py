@@ -84,7 +84,7 @@ SMALL = {
     },
     "consequences": {
         "n_reviews": 6,
-        "probes": {"folds": 2, "permutations": 1},
+        "folds": 2,
     },
     "examples": {},
 }

@@ -27,7 +27,7 @@ def run_with_kills(project: Project, script: str, spares: str = "") -> None:
         ({"similarity.threshold": 0.6}, "collect_texts", "tabulate"),
         ({"contrasts.draws": 300}, "estimate", "tabulate"),
         ({"figures.labels": {"tiny": "Tiny"}}, "plot_states", "plot"),
-        ({"examples.tokens": 20}, "make_report", "make_report"),
+        ({"examples": None}, "make_report", "make_report"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

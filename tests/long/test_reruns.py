@@ -91,10 +91,8 @@ KEYS = [
     ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect")),
     ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate")),
     ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}),
-    ({"examples.tokens": 20}, REPORT),
     ({"examples.reviews": ["0123456789ab"]}, REPORT),
     ({"contrasts.draws": 300}, below("estimate", *EFFECTS)),
-    ({"contrasts.confidence": 0.9}, below("estimate", *EFFECTS)),
     ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect_further")}),
 ]
 
@@ -244,10 +242,8 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(edited):
         "states.dtype": "float16",
         "mauve.n_tokens": 150,
         "mauve.seeds": 3,
-        "mauve.scale": 4.0,
         "contrasts.pairs": [["front", "original"], ["original", "front"]],
         "contrasts.min_reviews": 7,
-        "contrasts.confidence": 0.9,
         "models.tiny.dtype": "bfloat16",
         "models.tiny.bos": "never",
         "models.tiny.max_tokens": 300,

@@ -22,7 +22,7 @@ SMOLLM3 = {
     "tie_word_embeddings": True,
 }
 STEPS = 100
-SECTIONS = ("components", "interventions", "consequences", "claims", "extrema")
+SECTIONS = ("components", "interventions", "consequences", "claims")
 
 
 def entry(fields: Mapping = MappingProxyType({}), **options) -> dict:

@@ -50,7 +50,7 @@ if STUDY.consequences:
                 "consequences.probing": {
                     "model": wildcards.model,
                     "variants": STUDY.reading.variants,
-                    "probes": STUDY.reading.probes,
+                    "folds": STUDY.reading.folds,
                     "seed": STUDY.seed,
                 }
             },

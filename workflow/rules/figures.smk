@@ -32,7 +32,7 @@ rule plot_states:
     input:
         summary="<results>/tables/summary.parquet",
         mauve="<results>/tables/mauve.parquet",
-        extrema="<results>/tables/extrema.parquet" if STUDY.finds_extrema else [],
+        extrema="<results>/tables/extrema.parquet" if STUDY.contrasted_metrics else [],
         attention="<results>/tables/attention.parquet",
         components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
     output:

@@ -55,7 +55,6 @@ rule compute_mauve:
         module="mauve",
         n_tokens=STUDY.mauve.n_tokens,
         seeds=list(range(STUDY.seed, STUDY.seed + STUDY.mauve.seeds)),
-        scale=STUDY.mauve.scale,
     script:
         "../scripts/measure.py"
 

@@ -4,11 +4,10 @@
 # tables are made again where any of it is edited
 TABULATED_BY = (*MEASURED_BY, "variants", "metrics", "interventions.patterns", "interventions.schemas")
 TABULATED_BY += ("consequences.schemas", "tables")
-RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
+RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws")}
 WITH_MARGIN = {"resampling": RESAMPLING | STUDY.contrasts.params("margin")}
 ENOUGH_REVIEWS = {"n_reviews": STUDY.corpus.n_reviews, **STUDY.contrasts.params("min_reviews")}
 BALANCE = {"pairs": STUDY.balanced, "max_imbalance": STUDY.contrasts.max_imbalance}
-EXTREMA = {"names": STUDY.contrasted_metrics} | (STUDY.extrema.params() if STUDY.finds_extrema else {})
 # MB of a number of each text that each model reads
 BY_READINGS = 6 * STUDY.n_readings // 5
 
@@ -61,7 +60,7 @@ rule collect:
         matrices=of_jobs("measures", STUDY.jobs, name="matrices"),
         attention=of_jobs("measures", STUDY.jobs, name="attention"),
         texts=of_jobs("measures", STUDY.jobs, name="texts"),
-        pooled=of_jobs("pooled", STUDY.jobs_of(STUDY.pooled.variants)),
+        pooled=of_jobs("pooled", STUDY.jobs_of(["original"])),
     output:
         attention="<results>/tables/attention.parquet",
         metrics="<results>/tables/metrics.parquet",
@@ -127,7 +126,7 @@ rule estimate:
         training="<results>/tables/training.parquet" if STUDY.penalty_controls else [],
         corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards) if STUDY.contrasts.by else [],
     output:
-        **when(STUDY.finds_extrema, extrema="<results>/tables/extrema.parquet"),
+        **when(STUDY.contrasted_metrics, extrema="<results>/tables/extrema.parquet"),
         **when(STUDY.penalty_controls, penalties="<results>/tables/penalties.parquet"),
         contrasts="<results>/tables/contrasts.parquet",
         depth="<results>/tables/depth.parquet",
@@ -151,7 +150,7 @@ rule estimate:
                 **STUDY.contrasts.params("by"),
             },
             "statistics.depth": {**WITH_MARGIN, "names": STUDY.estimated_metrics("depth")},
-            **when(STUDY.finds_extrema, **{"statistics.extrema": EXTREMA}),
+            **when(STUDY.contrasted_metrics, **{"statistics.extrema": {"names": STUDY.contrasted_metrics}}),
             **when(
                 STUDY.penalty_controls,
                 **{"statistics.penalties": {"controls": STUDY.penalty_controls, "resampling": RESAMPLING}},

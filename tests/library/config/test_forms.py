@@ -117,7 +117,7 @@ def test_an_overlay_takes_keys_away_with_null():
 
 
 def test_whole_numbers_are_numbers():
-    study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.max_tokens": 7, "mauve.scale": 5})
+    study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.max_tokens": 7})
     study_of(rewriting={"length_ratio": [0, 2]})
 
 

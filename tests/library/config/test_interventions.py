@@ -28,14 +28,12 @@ def test_originals_are_read_in_all_conditions_and_variants_untouched():
     assert [one.name for one in reading.conditions("tiny", "front")] == ["untouched"]
     assert len(reading.jobs) == 2 * (4 + 1)
     assert reading.jobs[1] == ("tiny", "original", "steering-first-0.2-all", "000")
-    chosen = study_of(
-        consequences={"n_reviews": 10, "conditions": ["masked-first"], "intervened": ["original", "front"]}
-    ).reading
-    assert [one.name for one in chosen.conditions("tiny", "front")] == ["untouched", "masked-first"]
+    chosen = study_of(consequences={"n_reviews": 10, "conditions": ["masked-first"]}).reading
+    assert [one.name for one in chosen.conditions("tiny", "original")] == ["untouched", "masked-first"]
 
 
 def test_without_labels_or_interventions_there_is_less():
     unlabelled = study_of({"corpus.label_column": None}, consequences={"n_reviews": 4}).reading
-    assert unlabelled.probes is None
+    assert unlabelled.folds is None
     assert not study_of(consequences={"n_reviews": 10}, interventions=None).reading.intervenes
     assert study_of(consequences=None).reading is None

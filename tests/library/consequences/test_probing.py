@@ -13,7 +13,6 @@ from homogenization.run.parquet import write_table
 N, WIDTH = 60, 12
 NAMES = [f"r{number:02d}" for number in range(N)]
 LABELS = np.array(["neg", "pos"] * (N // 2))
-CHOSEN = {"folds": 5, "penalty": 10.0, "permutations": 3}
 
 
 def planted(size: float) -> np.ndarray:
@@ -23,7 +22,7 @@ def planted(size: float) -> np.ndarray:
 
 
 def test_a_planted_label_is_found_and_permuted_ones_are_not():
-    strong, nothing = (readings({"original": planted(size)}, NAMES, LABELS, CHOSEN, 0) for size in (6.0, 0.0))
+    strong, nothing = (readings({"original": planted(size)}, NAMES, LABELS, 5, 0) for size in (6.0, 0.0))
     log_loss, correct, null_log_loss, null_correct = strong["original"].mean(axis=1)
     assert correct == 1
     assert log_loss < 0.2 < np.log(2) - 0.05 < null_log_loss
@@ -70,7 +69,7 @@ def test_no_text_of_a_held_out_review_is_seen_in_training():
     """A label that only the review itself tells is not found, though its texts are almost equal."""
     states = np.random.default_rng(0).standard_normal((N, N)) + 20 * np.eye(N)
     labels = np.random.default_rng(1).permutation(LABELS)
-    found = readings({"original": states, "copy": states + 1e-3}, NAMES, labels, CHOSEN, 0)
+    found = readings({"original": states, "copy": states + 1e-3}, NAMES, labels, 5, 0)
     assert found["original"][1].mean() < 0.75
     np.testing.assert_allclose(found["copy"][0], found["original"][0], atol=0.01)
 
@@ -86,7 +85,7 @@ def test_folds_are_balanced_within_labels_and_do_not_depend_on_the_order():
 
 @pytest.mark.parametrize("labels", [["a"] * 6, ["a"] * 4 + ["b"] * 2])
 def test_too_few_reviews_of_a_label_are_named(labels):
-    with pytest.raises(HomogenizationError, match=r"consequences.probes.folds: 3 folds .* label 'a': "):
+    with pytest.raises(HomogenizationError, match=r"consequences.folds: 3 folds .* label 'a': "):
         folds_of(NAMES[:6], labels, 3, 0)
 
 
@@ -107,8 +106,8 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
             write_table(pl.DataFrame(rows, POOLED_STATES_SCHEMA, orient="row"), paths["states"][-1])
     write_table(pl.DataFrame({"review_id": NAMES, "label": LABELS}).reverse(), tmp_path / "corpus.parquet")
     chosen = {"model": "m", "variants": ["original", "front"], "seed": 0}
-    found = tabulate(**paths, **chosen, probes=CHOSEN)
+    found = tabulate(**paths, **chosen, folds=5)
     assert len(found) == 2 * (2 * N + N - 1)
     assert found.filter(variant="original")["correct"].mean() == 1
     assert found.filter(variant="front")["review_id"].n_unique() == N - 1
-    assert tabulate(**paths, **chosen, probes=None).is_empty()
+    assert tabulate(**paths, **chosen, folds=None).is_empty()

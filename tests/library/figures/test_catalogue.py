@@ -36,7 +36,6 @@ def test_a_study_with_everything_draws_everything():
 @pytest.mark.parametrize(
     ("changes", "missing"),
     [
-        ({"states.record_attention": False}, {"attention_profile", "attention_heatmap", "first_token"}),
         ({"variants.few": None, "variants.more": None}, {"disorder", "disorder_depth"}),
         ({"models": SMALL["models"]}, {"training"}),
         ({"contrasts.pairs": []}, {"contrast", "parts", "disorder", "disorder_depth"}),
@@ -85,7 +84,6 @@ def test_a_figure_has_a_function_and_a_short_caption(name):
         ({"contrasts.metrics": ["n_tokens", "cosine_anisotropy"]}, ["cosine_anisotropy"]),
         ({"metrics": ["participation_ratio", "n_tokens"]}, ["participation_ratio"]),
         ({"figures.metrics": ["schatten_1_ratio"]}, ["schatten_1_ratio"]),
-        ({"figures.metrics": ["sink_rate"], "states.record_attention": False}, []),
     ],
 )
 def test_the_metrics_that_a_study_lists_are_drawn(changes, drawn):

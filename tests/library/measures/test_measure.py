@@ -154,7 +154,8 @@ def test_attention_texts_and_tokens(tables, made):
 
 def test_the_script_writes_the_tables(path, tables, tmp_path):
     outputs = {name: str(tmp_path / f"{name}.parquet") for name in SCHEMAS}
-    run_script("measure", tmp_path / "log", {"states": str(path)}, outputs, {"module": "measure", "views": list(VIEWS)})
+    chosen = {"module": "measures.measure", "views": list(VIEWS)}
+    run_script("measure", tmp_path / "log", {"states": str(path)}, outputs, chosen)
     for name, schema in SCHEMAS.items():
         written = read_table(outputs[name])
         assert dict(written.schema) == schema

@@ -56,17 +56,6 @@ class Mauve(Section):
     """Tokens of each half, drawn from a shard; fewer where it has fewer."""
     seeds: int = Field(3, ge=1)
     """Draws of tokens and of cluster centres; the spread over them is reported."""
-    scale: float = Field(5.0, gt=0)
-    """Scaling factor c of the divergences."""
-
-
-class Pooled(Section):
-    """The tokens of all reviews of a shard in one matrix, as the companion thesis measures them."""
-
-    variants: list[str] = Field(["original"])
-    """Variants by name, `original` among them: sizes are shares of how far depth moves a metric there."""
-
-    _variants = field_validator("variants")(_with_the_original("sizes are compared with"))
 
 
 class Contrasts(Section):
@@ -83,8 +72,6 @@ number of tokens alone."""
 no groups."""
     draws: int = Field(10_000, ge=100)
     """Sign flips of tests, and bootstrap draws of what is no mean."""
-    confidence: float = Field(0.95, gt=0.5, lt=1)
-    """Level of intervals; that of tests is 1 - confidence."""
     margin: float = Field(0.02, ge=0, lt=1)
     """Differences are negligible if their 99 % interval lies within this share of the yardstick of the metric in the \
 model: the range over the layers of the originals' median, without the first token, or how far reviews lie apart where \
@@ -102,17 +89,6 @@ class Components(OfVariants):
     """Contributions of attention, feed-forward network and residual connections of each block to anisotropy."""
 
 
-class Probes(Section):
-    """Logistic regressions that tell the labels of the reviews from pooled states."""
-
-    folds: int = Field(5, ge=2)
-    """Folds of the cross-validation; a review and its texts are in one."""
-    penalty: float = Field(100.0, gt=0)
-    """Strength of the L2 penalty, fixed: 1/C of scikit-learn, of standardised states."""
-    permutations: int = Field(5, ge=1)
-    """Orders of the labels of which the null is the mean."""
-
-
 class Consequences(OfModels):
     """Texts read untouched and under interventions: what homogenization costs predictions and probes."""
 
@@ -123,37 +99,18 @@ class Consequences(OfModels):
     conditions: list[str] | None = None
     """Conditions of `interventions` by name, such as `steering-first-0.1-all`; null: all of them. The untouched model \
 is always there."""
-    intervened: list[str] | None = None
-    """Variants that are read in these conditions, `original` among them; null: `original` alone. The others are read \
-by the untouched model alone."""
-    probes: Probes | None = Probes()
-    """Probes of the labels; null: none. Needs labels."""
+    folds: int | None = Field(5, ge=2)
+    """Folds of the cross-validation of probes of the labels; a review and its texts are in one. null: no probes."""
 
-    _texts = field_validator("variants", "intervened")(_with_the_original("all others are compared with"))
+    _texts = field_validator("variants")(_with_the_original("all others are compared with"))
 
 
-class Examples(OfModels):
+class Examples(Section):
     """Reviews that the report shows token by token, the original beside each variant."""
 
-    variants: list[str] | None = Field(None, min_length=1)
-    """Variants by name, beside `original`; null: all."""
     reviews: list[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]] | None = Field(None, min_length=1)
-    """Reviews by id; null: those with the least, the median and the greatest difference of `contrast` after the last \
-block of the first of `models`, among the reviews that are accepted in both."""
-    contrast: Pair | None = None
-    """Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts by name, minus \
-`original`: of a variant that the report shows before others, of these one that has controls, of these one with \
-phrases at the front. The difference is of the first that is contrasted of normalised effective rank, maximum \
-explainable variance and cosine anisotropy, or else of another metric of how alike tokens are."""
-    tokens: int = Field(256, ge=8)
-    """Most tokens of a text that are shown: the first ones."""
-
-
-class Extrema(Section):
-    """Peaks and troughs of metrics over depth."""
-
-    prominence: float = Field(0.1, gt=0, lt=1)
-    """Least height of a peak above what surrounds it, or of a trough below, as a share of the range."""
+    """Reviews by id; null: those with the least, the median and the greatest difference of the first contrast after \
+the last block."""
 
 
 class Figures(Section):

@@ -16,16 +16,14 @@ from homogenization.config.analysis import (
     Consequences,
     Contrasts,
     Examples,
-    Extrema,
     Figures,
     Mauve,
-    Pooled,
 )
 from homogenization.config.corpus import Corpus
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
 from homogenization.config.paths import ExpandedPath
-from homogenization.config.reading import problems
+from homogenization.config.reading import check_conditions
 from homogenization.config.texts import (
     DEFAULT_VARIANTS,
     AnyKeyphrases,
@@ -46,7 +44,7 @@ from homogenization.run.errors import nearest
 from homogenization.run.sections import Name, Section, names_of
 
 # keys by which sections name entries of the study, and the section of these entries
-_NAMED = {"models": "models", "variants": "variants", "pairs": "variants", "contrast": "variants"}
+_NAMED = {"models": "models", "variants": "variants", "pairs": "variants"}
 
 
 class Keys(Section):
@@ -76,10 +74,7 @@ class Keys(Section):
     metrics: names_of(METRIC_NAMES, 1) = Field(list(METRIC_NAMES))
     """Metrics to tabulate and draw."""
     mauve: Mauve = Mauve()
-    pooled: Pooled = Pooled()
     contrasts: Contrasts = Contrasts()
-    extrema: Extrema | None = Extrema()
-    """Peaks and troughs over depth; null: not looked for."""
     components: Components | None = None
     """Which blocks are taken apart; null: none."""
     interventions: Interventions | None = None
@@ -140,7 +135,7 @@ class Keys(Section):
                 raise ValueError(f"{other!r} and {name!r} are made alike; leave one of them out, or change it")
         return variants
 
-    @field_validator("audit", "mauve", "pooled", "contrasts", "components", "interventions", "consequences", "examples")
+    @field_validator("audit", "mauve", "contrasts", "components", "interventions", "consequences")
     @classmethod
     def names_exist(cls, chosen: Section | None, info: ValidationInfo) -> Section | None:
         """The models and variants that a section names are entries of the study."""
@@ -167,15 +162,13 @@ class Keys(Section):
         """Conditions exist; there are enough reviews for the folds of the probes."""
         if chosen is None or not {"variants", "models", "corpus"} <= info.data.keys():
             return chosen
-        mistakes = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
-        if mistakes:
-            raise ValueError("; ".join(mistakes))
+        check_conditions(chosen, info.data.get("interventions"))
         corpus = info.data["corpus"]
         n_reviews = min(chosen.n_reviews, corpus.n_reviews)
-        if chosen.probes and corpus.label_column and n_reviews < 2 * chosen.probes.folds:
+        if chosen.folds and corpus.label_column and n_reviews < 2 * chosen.folds:
             raise ValueError(
-                f"probes.folds: {chosen.probes.folds} folds need {2 * chosen.probes.folds} reviews of two labels, and "
-                f"{n_reviews} are read; lower the folds, raise n_reviews (here and in 'corpus'), or set probes: null"
+                f"folds: {chosen.folds} folds need {2 * chosen.folds} reviews of two labels, and {n_reviews} are read; "
+                "lower the folds, raise n_reviews (here and in 'corpus'), or set folds: null"
             )
         return chosen
 

@@ -28,7 +28,7 @@ def report_parameters(study: Study) -> dict[str, Any]:
         and {
             "model": study.example_models[0],
             "choice": study.example_choice,
-            **study.examples.params("reviews", "tokens"),
+            **study.examples.params("reviews"),
         },
         "curves": {
             "metrics": [[name, describe_metric(name).title] for name in drawn],

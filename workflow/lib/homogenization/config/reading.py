@@ -1,10 +1,9 @@
 """What the section `consequences` has read: texts, conditions and jobs, as its rules need them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from homogenization.config.analysis import Consequences, Probes
+from homogenization.config.analysis import Consequences
 from homogenization.config.interventions import Interventions
 from homogenization.interventions.conditions import UNTOUCHED, Condition
 from homogenization.names.variants import ORIGINAL
@@ -45,8 +44,7 @@ class Reading:
     def conditions(self, model: str, variant: str) -> list[Condition]:
         """The conditions in which a model reads a variant, the untouched one first."""
         chosen, changed = self.study.consequences, self.study.interventions
-        intervened = chosen.intervened or [ORIGINAL]
-        if changed is None or model not in (changed.models or self.study.models) or variant not in intervened:
+        if changed is None or model not in (changed.models or self.study.models) or variant != ORIGINAL:
             return [Condition(UNTOUCHED)]
         names = chosen.conditions
         return [one for one in changed.conditions if names is None or one.kind == UNTOUCHED or one.name in names]
@@ -57,24 +55,14 @@ class Reading:
         return any(len(self.conditions(model, ORIGINAL)) > 1 for model in self.models)
 
     @property
-    def probes(self) -> dict[str, Any] | None:
-        """What is asked of probes; None without labels."""
-        chosen: Probes | None = self.study.consequences.probes
-        return chosen.params() if chosen and self.study.corpus.label_column else None
+    def folds(self) -> int | None:
+        """Folds of the probes; None without labels."""
+        return self.study.consequences.folds if self.study.corpus.label_column else None
 
 
-def problems(chosen: Consequences, interventions: Interventions | None, variants: Sequence[str]) -> list[str]:
-    """What does not fit the other sections, in words."""
-    flaws = []
-    texts = chosen.variants or variants
-    unknown = [name for name in chosen.intervened or () if name not in texts]
-    if unknown:
-        flaws.append(f"intervened: {unknown} are not read; allowed: {', '.join(texts)}")
-    if chosen.conditions is not None:
-        known = [one.name for one in interventions.conditions] if interventions else []
-        missing = [name for name in chosen.conditions if name not in known]
+def check_conditions(chosen: Consequences, interventions: Interventions | None) -> None:
+    """Refuse conditions that the section `interventions` lacks."""
+    known = [one.name for one in interventions.conditions] if interventions else []
+    if missing := [name for name in chosen.conditions or () if name not in known]:
         allowed = ", ".join(known) or "none, since there is no section 'interventions'"
-        flaws += (
-            [f"conditions: {missing} are not among those of 'interventions'; allowed: {allowed}"] if missing else []
-        )
-    return flaws
+        raise ValueError(f"conditions: {missing} are not among those of 'interventions'; allowed: {allowed}")

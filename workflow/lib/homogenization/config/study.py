@@ -212,17 +212,17 @@ class Study(Keys):
     @property
     def example_models(self) -> list[str]:
         """Models whose tokens the report shows, in the order of the configuration."""
-        return [name for name in self.models if name in (self.examples.models or self.models)] if self.examples else []
+        return list(self.models) if self.examples else []
 
     @property
     def example_variants(self) -> list[str]:
         """The variants that it shows: the original, then the others in the order of the configuration."""
-        return [ORIGINAL, *(name for name in self.rewritten if name in (self.examples.variants or self.rewritten))]
+        return [ORIGINAL, *self.rewritten]
 
     @property
     def example_jobs(self) -> list[tuple[str, str, str]]:
         """The jobs whose tokens the report shows."""
-        return [job for job in self.jobs if job[0] in self.example_models and job[1] in self.example_variants]
+        return self.jobs if self.examples else []
 
     @property
     def example_choice(self) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class Study(Keys):
         `metric` is None. The order of the configuration decides nothing.
         """
         first = min(self.contrasted, key=self._placed_example, default=None)
-        variant, minus = self.examples.contrast or first or (None, None)
+        variant, minus = first or (None, None)
         described = {name: describe_metric(name) for name in self.contrasted_metrics or self.metrics}
         among = sorted(
             described, key=lambda name: (not described[name].homogenization, described[name].extensive, name)
@@ -245,7 +245,7 @@ class Study(Keys):
         """Where a contrast stands among those by which examples may be chosen."""
         variant, minus = pair
         at_front = getattr(self.variants[variant], "position", None) == "front"
-        ranks = minus != ORIGINAL, variant not in self.example_variants, variant not in self.controls, not at_front
+        ranks = minus != ORIGINAL, variant not in self.controls, not at_front
         return *ranks, pair
 
     @property
@@ -327,11 +327,6 @@ class Study(Keys):
         """The views in which a metric is drawn: those of `figures.views` that it has, or all that it has."""
         there = describe_metric(metric).views or self.views
         return [view for view in self.figures.views if view in there] or list(there)
-
-    @property
-    def finds_extrema(self) -> bool:
-        """Whether peaks and troughs are looked for, and there is a metric in which they could be."""
-        return self.extrema is not None and bool(self.contrasted_metrics)
 
     @cached_property
     def judged_claims(self) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,6 +18,8 @@ from homogenization.run.parquet import read_table, read_tables
 logger = logging.getLogger(__name__)
 
 SCHEMAS = {"readings": POOLED_READINGS_SCHEMA}
+PENALTY = 100.0  # of standardised states
+_PERMUTATIONS = 5  # orders of the labels of which the null is the mean
 
 
 def folds_of(names: Sequence[str], labels: Sequence[str], folds: int, seed: int) -> np.ndarray:
@@ -31,8 +32,8 @@ def folds_of(names: Sequence[str], labels: Sequence[str], folds: int, seed: int)
     if len(counts) < 2 or min(counts.values()) < folds:
         there = ", ".join(f"label '{label}': {count}" for label, count in counts.items())
         raise HomogenizationError(
-            f"consequences.probes.folds: {folds} folds need two labels with {folds} reviews each; there are {there}. "
-            "Lower the folds, raise consequences.n_reviews, or set probes: null."
+            f"consequences.folds: {folds} folds need two labels with {folds} reviews each; there are {there}. "
+            "Lower the folds, raise consequences.n_reviews, or set folds: null."
         )
     fold_of_review = np.empty(len(names), dtype=np.int64)
     for label in counts:
@@ -43,7 +44,7 @@ def folds_of(names: Sequence[str], labels: Sequence[str], folds: int, seed: int)
 
 
 def cross_validated(
-    texts: Mapping[str, np.ndarray], labels: np.ndarray, folds: np.ndarray, penalty: float
+    texts: Mapping[str, np.ndarray], labels: np.ndarray, folds: np.ndarray, penalty: float = PENALTY
 ) -> dict[str, np.ndarray]:
     """Log-loss and guesses of a logistic regression that is trained on originals and asked about texts.
 
@@ -54,7 +55,7 @@ def cross_validated(
         texts: by name, `original` among them, (reviews, d) pooled states; NaN where a review lacks the text.
         labels: (reviews,) labels.
         folds: (reviews,) fold of each review.
-        penalty: strength of the penalty.
+        penalty: strength of the penalty: 1/C of scikit-learn.
 
     Returns:
         By name of the text, (2, reviews): log-loss in nats, and 1 where the guess is right, else 0. NaN where a review
@@ -80,7 +81,7 @@ def cross_validated(
 
 
 def readings(
-    texts: Mapping[str, np.ndarray], names: Sequence[str], labels: np.ndarray, probes: Mapping[str, Any], seed: int
+    texts: Mapping[str, np.ndarray], names: Sequence[str], labels: np.ndarray, folds: int, seed: int
 ) -> dict[str, np.ndarray]:
     """What is read of the pooled states of one condition and layer.
 
@@ -88,7 +89,7 @@ def readings(
         texts: as in `cross_validated`.
         names: names of the reviews.
         labels: (reviews,) their labels.
-        probes: `folds`, `penalty` and `permutations`.
+        folds: number of folds.
         seed: seed of folds and permutations.
 
     Returns:
@@ -97,10 +98,10 @@ def readings(
     """
 
     def probed(order: np.ndarray, of: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return cross_validated(of, order, folds_of(names, order.tolist(), probes["folds"], seed), probes["penalty"])
+        return cross_validated(of, order, folds_of(names, order.tolist(), folds, seed))
 
     generator, originals = np.random.default_rng(seed), {ORIGINAL: texts[ORIGINAL]}
-    orders = [generator.permutation(labels) for _ in range(probes["permutations"])]
+    orders = [generator.permutation(labels) for _ in range(_PERMUTATIONS)]
     null = np.mean([probed(order, originals)[ORIGINAL] for order in orders], axis=0)
     nulls = {name: np.full_like(null, np.nan) for name in texts} | {ORIGINAL: null}
     return {name: np.vstack([own, nulls[name]]) for name, own in probed(labels, texts).items()}
@@ -112,7 +113,7 @@ def tabulate(
     model: str,
     variants: Sequence[str],
     *,
-    probes: Mapping[str, Any] | None,
+    folds: int | None,
     seed: int,
 ) -> pl.DataFrame:
     """Probes of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
@@ -124,12 +125,12 @@ def tabulate(
         shards: those of the corpus, which hold the labels.
         model: name of the model.
         variants: their names, `original` among them.
-        probes: `folds`, `penalty` and `permutations`; None where the reviews have no labels or nothing is probed.
+        folds: number of folds; None where the reviews have no labels or nothing is probed.
         seed: seed of folds and permutations.
     """
     parts = [pl.DataFrame(schema=POOLED_READINGS_SCHEMA)]
-    if probes is None:
-        logger.warning("no probes: consequences.probes or corpus.label_column is null")
+    if folds is None:
+        logger.warning("no probes: consequences.folds or corpus.label_column is null")
         return parts[0]
     pooled = read_tables(states)
     originals = pooled.filter(variant=ORIGINAL)
@@ -141,7 +142,7 @@ def tabulate(
         rows = pooled.filter(condition=condition, layer=layer)
         texts = {name: rows.filter(variant=name) for name in variants}
         placed = {name: _placed(table, names) for name, table in texts.items() if len(table)}
-        for name, values in readings(placed, names.to_list(), labels, probes, seed).items():
+        for name, values in readings(placed, names.to_list(), labels, folds, seed).items():
             place = {"model": model, "variant": name, "condition": condition, "layer": layer, "depth": layer / n_blocks}
             columns = dict(zip(("log_loss", "correct", "null_log_loss", "null_correct"), values, strict=True))
             table = pl.DataFrame({"review_id": names, **place, **columns}, strict=False)

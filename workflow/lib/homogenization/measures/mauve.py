@@ -93,9 +93,7 @@ def _clustered(scores: np.ndarray, rows: np.ndarray, n_clusters: int, seed: int)
     return min(runs, key=lambda run: run.inertia_).labels_
 
 
-def measure(
-    store: StateStore, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0
-) -> dict[str, pl.DataFrame]:
+def measure(store: StateStore, n_tokens: int | None, seeds: Sequence[int]) -> dict[str, pl.DataFrame]:
     """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
 
     Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
@@ -106,7 +104,6 @@ def measure(
         store: states of one shard.
         n_tokens: tokens in a half; fewer where the shard has less than twice as many; None for half of the shard.
         seeds: seeds of the drawn tokens and of the cluster centres.
-        scale: scaling factor c of the divergences.
     """
     available = int(store.review_offsets[-1])
     size = min(n_tokens or available, available // 2)
@@ -116,11 +113,11 @@ def measure(
             f"{available} tokens; at least {2 * _MIN_TOKENS} are needed."
         )
         seeds = ()
-    table = measured_table(_rows(store, size, seeds, scale), MAUVE_SCHEMA, store.attributes, store.n_blocks)
+    table = measured_table(_rows(store, size, seeds), MAUVE_SCHEMA, store.attributes, store.n_blocks)
     return {"mauve": table.sort("layer_from", "layer_to", "seed")}
 
 
-def _rows(store: StateStore, size: int, seeds: Sequence[int], scale: float) -> Iterator[dict[str, Any]]:
+def _rows(store: StateStore, size: int, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
     drawn = {seed: np.random.default_rng(seed).permutation(store.review_offsets[-1])[: 2 * size] for seed in seeds}
     halves = {seed: [np.sort(half) for half in np.split(tokens, 2)] for seed, tokens in drawn.items()}
@@ -132,7 +129,7 @@ def _rows(store: StateStore, size: int, seeds: Sequence[int], scale: float) -> I
             pairs["consecutive"] = (layer - 1, before)
         for kind, (other, of_other) in pairs.items():
             for seed, (a, b) in halves.items():
-                value = mauve(of_other[a], tokens[b], n_clusters, seed, scale)
+                value = mauve(of_other[a], tokens[b], n_clusters, seed)
                 print(f"layer {other} to {layer}, seed {seed}, {kind}: {value:.4f}", flush=True)
                 place = {"layer_from": other, "layer_to": layer, "kind": kind, "seed": seed}
                 yield place | {"mauve": value, "n_tokens": size, "n_clusters": n_clusters}

@@ -30,6 +30,7 @@ from homogenization.tables.extraction import records
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 
 FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
+SHOWN_TOKENS = 256  # of a text, the first ones
 _LONGEST_TABLE = 60  # rows of a table that stands on the page
 _SCHEMAS = {"acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA, "claims": CLAIMS_SCHEMA}
 
@@ -114,7 +115,7 @@ def chosen_texts(
         name: pl.concat(read_table(file).join(of_reviews, on="review_id", how="semi") for file in inputs[name])
         for name in ("texts", "tokens")
     }
-    measures = pl.col("cosine_to_mean", "norm", "attention").list.head(examples["tokens"])
+    measures = pl.col("cosine_to_mean", "norm", "attention").list.head(SHOWN_TOKENS)
     return read | {"tokens": read["tokens"].with_columns(measures)}, chosen
 
 

@@ -38,7 +38,7 @@ ESTIMATE_SCHEMA = {
     "yardstick": pl.Float64,
     #: `negligible`: the 99 % interval lies within `contrasts.margin` × `yardstick` of 0 (of 16 reviews or more); else
     #: `more alike` or `less alike`, or `higher` or `lower` of a metric that does not say how alike tokens are:
-    #: `p_max_t` is below 1 − `contrasts.confidence`; else `undecided`, also where one review decides; `not tested`
+    #: `p_max_t` is below .05; else `undecided`, also where one review decides; `not tested`
     "verdict": pl.String,
     "reason": pl.String,  #: why it is not tested, or `one review decides`; else null
 }
@@ -65,8 +65,8 @@ class Settings:
     """
 
     draws: int
-    confidence: float
-    seed: int
+    confidence: float = 0.95
+    seed: int = 0
     margin: float = np.nan
     min_reviews: int = 0
 

@@ -10,7 +10,7 @@ from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
 
 _FIRST_TOKEN = ("first_token_norm_ratio", "first_token_energy_share", "first_token_attention_share")
-#: A row for each local extremum of the mean over reviews along the residual stream. Made unless `extrema` is null.
+#: A row for each local extremum of the mean over reviews along the residual stream.
 EXTREMA_SCHEMA = {
     **columns("model", "variant", "view"),
     "metric": pl.String,  #: those that are contrasted
@@ -31,7 +31,7 @@ SCHEMAS = {"extrema": EXTREMA_SCHEMA}
 _FLAT = 1e-9  # range over the largest value: less is rounding
 
 
-def tabulate(summary: pl.DataFrame, names: Sequence[str], prominence: float) -> pl.DataFrame:
+def tabulate(summary: pl.DataFrame, names: Sequence[str], prominence: float = 0.1) -> pl.DataFrame:
     """Interior peaks and troughs of the curves of `summary`: the table `extrema` (`EXTREMA_SCHEMA`).
 
     A plateau counts by its middle. The prominence is the height above the higher of the two lowest points between the
