@@ -29,7 +29,7 @@ rule measure:
     params:
         **MADE_WITH,
         code=code("measure", *MEASURED_BY),
-        module="measure",
+        module="measures.measure",
         views=sorted(STUDY.views),
     script:
         "../scripts/measure.py"
@@ -52,7 +52,7 @@ rule compute_mauve:
     params:
         **MADE_WITH,
         code=code("measure", *READ_BY, "measures.mauve", "measures.reviews", "metrics.cosines"),
-        module="mauve",
+        module="measures.mauve",
         n_tokens=STUDY.mauve.n_tokens,
         seeds=list(range(STUDY.seed, STUDY.seed + STUDY.mauve.seeds)),
     script:
@@ -76,7 +76,7 @@ rule measure_pooled:
     params:
         **MADE_WITH,
         code=code("measure", *MEASURED_BY),
-        module="pooled",
+        module="measures.pooled",
     script:
         "../scripts/measure.py"
 

@@ -241,7 +241,7 @@ if STUDY.judged_claims:
         resources:
             mem_mb=per_attempt(2000),
         params:
-            code=code("tabulate", *TABULATED_BY, "statistics", "claims"),
+            code=code("tabulate", *TABULATED_BY, "interventions.conditions", "statistics", "claims"),
             tables={
                 "claims.judgement": {
                     "claims": STUDY.judged_claims,

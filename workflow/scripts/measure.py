@@ -9,6 +9,6 @@ from homogenization.states.store import open_store
 
 with job(snakemake), open_store(snakemake.input.states) as store:
     chosen = arguments(snakemake)
-    module = import_module(f"homogenization.measures.{snakemake.params.module}")
+    module = import_module(f"homogenization.{snakemake.params.module}")
     for name, table in module.measure(store, **chosen).items():
         write_table(table, snakemake.output[name], {"states": provenance(store), **chosen})

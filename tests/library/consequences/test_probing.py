@@ -25,7 +25,7 @@ def test_a_planted_label_is_found_and_permuted_ones_are_not():
     strong, nothing = (readings({"original": planted(size)}, NAMES, LABELS, 5, 0) for size in (6.0, 0.0))
     log_loss, correct, null_log_loss, null_correct = strong["original"].mean(axis=1)
     assert correct == 1
-    assert log_loss < 0.2 < np.log(2) - 0.05 < null_log_loss
+    assert log_loss < 0.3 < np.log(2) - 0.05 < null_log_loss
     assert null_correct < 0.65
     assert nothing["original"][0].mean() > np.log(2) - 0.05
 

@@ -39,11 +39,10 @@ def test_a_study_with_everything_draws_everything():
         ({"variants.few": None, "variants.more": None}, {"disorder", "disorder_depth"}),
         ({"models": SMALL["models"]}, {"training"}),
         ({"contrasts.pairs": []}, {"contrast", "parts", "disorder", "disorder_depth"}),
-        ({"extrema": None}, {"extrema"}),
         ({"views": ["raw"], "figures.views": ["raw"]}, {"one_token"}),
         ({"components": None}, {"components"}),
         ({"interventions.steering": None}, {"dose"}),
-        ({"consequences.probes": None}, {"probes"}),
+        ({"consequences.folds": None}, {"probes"}),
     ],
 )
 def test_a_study_leaves_out_what_it_has_no_tables_for(changes, missing):
