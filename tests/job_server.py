@@ -112,7 +112,6 @@ PRELOADED = (
     "transformers.models.bert.modeling_bert",
     "accelerate",
     "zarr",
-    "seaborn",
     "matplotlib.backends.backend_svg",
     "matplotlib.backends.backend_agg",
     "pydantic",

@@ -76,7 +76,7 @@ def dose(tables: Tables, shown: Shown) -> Figure:
     rows = {(metric, blocks): f"{blocks} blocks" for metric, blocks in table.select("metric", "blocks").rows()}
     panels = Panels(named_in(shown.models, table["model"]), rows, share="r")
     for ((metric, blocks), model), axes in panels.axes.items():
-        of_panel = table.filter(model=model, metric=metric, blocks=blocks)
+        of_panel = table.filter(pl.col("mean").is_finite(), model=model, metric=metric, blocks=blocks)
         x = "kl" if of_panel["kl"].is_not_null().any() else "strength"
         untouched = of_panel.unique("pattern").with_columns(pl.lit(0.0).alias(name) for name in (x, *_NUMBERS))
         axes.axhline(0, **ZERO)
@@ -120,8 +120,10 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
     models, height = named_in(shown.models, table["model"]), 0.22 * len(lanes) + 0.6
     panels = Panels(dict.fromkeys(columns, ""), models, height=height, share="r", lanes=lanes)
     for (model, metric), axes in panels.axes.items():
-        draw_dots(axes, table.filter(model=model, metric=metric), lanes, _ROLES, hue="role")
-        axes.axvline(0, **ZERO)
+        of_panel = table.filter(pl.col("mean").is_finite(), model=model, metric=metric)
+        draw_dots(axes, of_panel, lanes, _ROLES, hue="role")
+        if len(of_panel):
+            axes.axvline(0, **ZERO)
         axes.set_xlabel(textwrap.fill(columns[metric], 26))
     return panels.finish(shown, table, _ROLES, x="", y="")
 
