@@ -208,8 +208,14 @@ CONTRAST = {"metric": RANK, "variant": "front", "minus": "original", "view": "ra
             {"contrast": CONTRAST | {"variant": "words"}},
             "several of point here; the claim has to name one of elsewhere, r",
         ),
-        ({"depth": {"metric": RANK, "statistic": "slope", "view": "pooled_centred"}}, "one pool"),
-        ({"depth": {"metric": COSINE, "statistic": "slope", "view": "all_tokens"}}, "one value alone has no interval"),
+        (
+            {"depth": {"metric": RANK, "statistic": "slope", "view": "pooled_centred"}},
+            "one pool of texts has no interval",
+        ),
+        (
+            {"depth": {"metric": COSINE, "statistic": "slope", "view": "all_tokens"}},
+            "fewer than two reviews have a value",
+        ),
         ({"effect": {"metric": COSINE, "pattern": "first", "strength": 0.1}}, "the study changes no attention"),
         ({"harm": {"metric": "probe_log_loss", "variant": "front", "minus": "end"}}, "measures no consequences"),
         ({"component": {"metric": COSINE, "change": "attention"}}, "the study takes no blocks apart"),
@@ -219,7 +225,7 @@ def test_what_the_study_lacks_is_not_tested_and_says_what_there_is(entry, reason
     raw = {"view": "raw", "layers": "all"}
     contrasts = table("contrasts", raw, raw | {"variant": "words"}, raw | {"variant": "words", "point": "elsewhere"})
     pools = {"variant": "original", "statistic": "slope", "n_reviews": 1, "ci_low": nan, "ci_high": nan}
-    pooled = pools | {"view": "pooled_centred", "verdict": "not tested", "reason": "one pool"}
+    pooled = pools | {"view": "pooled_centred", "verdict": "undecided"}
     depth = table("depth", pooled, pools | {"metric": COSINE, "view": "all_tokens"})
     for row in judged([entry | {"above": 0}], contrasts=contrasts, depth=depth).iter_rows(named=True):
         assert row["verdict"] == "not tested"

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.claims.components import component_estimates
-from homogenization.claims.keys import OUTPUT
+from homogenization.claims.keys import OUTPUT, POOLED_VIEW
 from homogenization.names.columns import columns
 from homogenization.names.points import FINAL_NORM
 from homogenization.names.variants import ORIGINAL
@@ -45,6 +45,7 @@ _MISSING = {
     "consequences": "the study measures no consequences",
     "components": "the study takes no blocks apart",
 }
+_ONE_POOL = "one pool of texts has no interval; a smaller corpus.shard_size makes more pools"
 _NAMED = {"minus": "comparison with", "layers": "mean over the layers"}  # columns as reasons call them
 
 
@@ -127,7 +128,7 @@ def _row(claim: Row, model: str, table: pl.DataFrame | None) -> dict[str, Any]:
         return row | {"verdict": NOT_TESTED, "n_reviews": 0, "reason": found}
     verdict, reason = judge(found, claim["criterion"]), found["reason"]
     if verdict == NOT_TESTED:
-        reason = reason or ("one value alone has no interval" if isfinite(found["mean"]) else "it has no value")
+        reason = reason or (_ONE_POOL if where["view"] == POOLED_VIEW else "fewer than two reviews have a value")
     row |= {name: found[name] for name in ("ci_low", "ci_high", "yardstick", "n_reviews")}
     row |= {"verdict": verdict, "estimate": found["mean"]}
     row["p"] = found["p_max_t"] if 0 in claim["criterion"].values() else None
