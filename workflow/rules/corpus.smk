@@ -56,6 +56,6 @@ rule sample_corpus:
         seed=STUDY.seed,
         start=lambda wildcards: STUDY.ranks(wildcards.shard)[0],
         stop=lambda wildcards: STUDY.ranks(wildcards.shard)[1],
-        balance=STUDY.corpus.label_column is not None,
+        balance_by=STUDY.corpus.balanced_by,
     script:
         "../scripts/sample_corpus.py"

@@ -18,7 +18,7 @@ rule collect_texts:
         originals=of_variants("variants", ["original"]),
         rewritten=of_variants("variants", STUDY.rewritten),
         similarity=of_variants("similarity", STUDY.rewritten),
-        random_pairs=of_variants("similarity", ["random_pairs"]),
+        random_pairs=of_variants("similarity", ["random_pairs"]) if STUDY.rewritten else [],
         fluency=of_variants("fluency", STUDY.variants) if STUDY.fluency else [],
         candidates=of_variants("variants", STUDY.written, ".candidates.parquet"),
         shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards) if STUDY.written else [],

@@ -278,7 +278,7 @@ def test_a_misspelt_key_of_a_form_names_the_keys_of_that_form():
         ("a.csv", b"text\tlabel\na\tb\n", ["tabs between its columns"]),
         ("a.csv", b"text,label,text\na,b,c\n", ["the columns ['text'] twice"]),
         ("a.csv", b"text,label\na,b\nSalt, and pepper,b\n", ["row 3 has 3 cells, and the header 2", "double quotes"]),
-        ("a.parquet", b"no parquet at all", ["no Parquet file"]),
+        ("a.parquet", b"no parquet at all", ["could not be read as parquet"]),
     ],
 )
 def test_a_local_file_is_looked_at_before_anything_runs(tmp_path, name, content, said):

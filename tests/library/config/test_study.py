@@ -36,7 +36,7 @@ def test_the_head_of_a_local_file_is_enough(tmp_path):
     [
         ("a.csv", "text\none\n", "corpus: n_reviews 12: {} has 1 row. Lower n_reviews"),
         ("a.jsonl", '{"text": "one"}\n' * 11, "corpus: n_reviews 12: {} has 11 rows. Lower n_reviews"),
-        ("a.json", '["one", "two"]', "corpus: {} could not be read as json: a row is no mapping of columns to values"),
+        ("a.json", '["one", "two"]', "corpus: {} could not be read as json: row 1 is no mapping of columns to values"),
         ("a.json", '[\n{"txt": "one"}]', "corpus: text_column 'text' is no column of {} (did you mean 'txt'?)"),
     ],
 )
@@ -44,6 +44,18 @@ def test_a_local_file_is_read_to_its_end_before_anything_runs(tmp_path, name, co
     (tmp_path / name).write_text(content)
     (problem,) = problems({"corpus.source": str(tmp_path / name), "corpus.label_column": None})
     assert problem.startswith(said.format(tmp_path / name))
+
+
+def test_all_reviews_are_those_that_cleaning_leaves(tmp_path):
+    rows = [f"A film about number {number}.,{'ab'[number % 3 == 0]}" for number in range(9)]
+    (tmp_path / "a.csv").write_text("\n".join(["text,genre", *rows, rows[0], "short,a"]))
+    corpus = {"source": str(tmp_path / "a.csv"), "min_words": 3}
+    assert study_of(corpus=corpus).corpus.n_reviews == 9
+    assert study_of(corpus=corpus | {"balance_by": "genre"}).corpus.n_reviews == 6
+    (problem,) = problems(corpus=corpus | {"min_words": 30})
+    assert "cleaning leaves 0 reviews of 30 to 400 words" in problem
+    (problem,) = problems(corpus={"source": "a/b"})
+    assert "the hub needs a number" in problem
 
 
 def test_too_few_reviews_for_any_comparison_are_no_mistake_but_named():

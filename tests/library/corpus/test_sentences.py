@@ -3,17 +3,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from homogenization.corpus.sentences import STOP_WORDS, chunks, is_stop_word, places, sentence_spans, word_spans, words
+from homogenization.corpus.sentences import places, sentence_spans, word_spans, words
 
 
 def sentences(text):
     return [text[start:end] for start, end in sentence_spans(text)]
-
-
-def cores(text):
-    return [text[chunk.core_start : chunk.core_end] for chunk in chunks(text, 0, len(text)) if chunk.n_words]
 
 
 @pytest.mark.parametrize(
@@ -50,19 +45,6 @@ def test_words(text, expected):
     assert words(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('"Oz," (it) cost $20, 50% less!', ["Oz", "it", "cost", "$20", "50%", "less"]),
-        ("Dr. Who vs. the U.S. army.", ["Dr.", "Who", "vs.", "the", "U.S.", "army"]),
-        ("- ok :)", ["ok"]),
-        ("and/or", ["and/or"]),
-    ],
-)
-def test_cores_leave_punctuation_outside(text, expected):
-    assert cores(text) == expected
-
-
 @given(st.text(alphabet=st.sampled_from("aB.!?\"'() \u00e9\U0001f600\n-"), max_size=200))
 def test_sentences_cover_the_text_in_order(text):
     spans = sentence_spans(text)
@@ -70,20 +52,6 @@ def test_sentences_cover_the_text_in_order(text):
     assert all(before[1] < after[0] for before, after in pairwise(spans))
     inside = [span for start, end in spans for span in word_spans(text, start, end)]
     assert inside == word_spans(text)
-
-
-def test_the_stop_words_are_those_of_scikit_learn():
-    assert STOP_WORDS == ENGLISH_STOP_WORDS
-
-
-@pytest.mark.parametrize("word", ["the", "don't", "it's", "i'm", "wouldn't", "let's", "can't", "10", "x"])
-def test_stop_words(word):
-    assert is_stop_word(word)
-
-
-@pytest.mark.parametrize("word", ["zombie", "o'brien", "movie's", "light-hearted", "80s"])
-def test_words_that_are_none(word):
-    assert not is_stop_word(word)
 
 
 def test_terms_are_found_whatever_their_case_and_never_overlap():

@@ -1,24 +1,18 @@
-"""The part of the configuration on the corpus, and what the head of a local file tells of it before anything runs."""
+"""The part of the configuration on the corpus, and what a local file tells of it before anything runs."""
 
-import codecs
-import csv
-import json
 import os
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.config.paths import InputPath, readable
+from homogenization.config.paths import InputPath
 from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.sections import Section, refused
 
-_ROWS = 1000  # rows that are looked at
+_HEAD = 1000  # rows that are looked at of a large file
 _READ_WHOLE = 2**24  # bytes of a file that is read to the end, in a quarter of a second
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 class Corpus(Section):
@@ -35,10 +29,14 @@ class Corpus(Section):
     text_column: str = "text"
     """Column that holds the review."""
     label_column: str | None = "label"
-    """Column to balance the sample over; null: no balancing. Where the key is left out, a local file without a column \
-`label` is not balanced."""
-    n_reviews: int = Field(ge=2, le=10_000_000)
-    """Reviews in the sample. The sample is nested: raising it adds shards."""
+    """Column of the labels, which probes predict; rows without one are left out. null, or a local file without a \
+column `label` where the key is left out: no labels."""
+    n_reviews: int | None = Field(None, ge=2, le=10_000_000)
+    """Reviews in the sample; null or `all`: as many as cleaning leaves of a local file. The sample is nested: raising \
+it adds shards."""
+    balance_by: str | None = None
+    """Column over whose values the sample is balanced; null: none. Where the key is left out, the labels balance a \
+sample of a given size."""
     shard_size: int = Field(50, ge=2, le=10_000_000)
     """Reviews of a shard, the unit of work: each model reads each variant of a shard in one job, which loads the \
 model once. Larger shards load less. Smaller ones give more jobs side by side, repeat less after a failure, and take \
@@ -51,9 +49,15 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
     @model_validator(mode="before")
     @classmethod
     def labels_where_there_are_any(cls, given: Any) -> Any:
-        """The default of `label_column` is null for a local file without that column."""
-        if isinstance(given, dict) and "label_column" not in given and _lacks_column(given.get("source"), "label"):
-            return given | {"label_column": None}
+        """`label_column` is null for a local file without it; labels balance a sample of a given size."""
+        if not isinstance(given, dict):
+            return given
+        if "label_column" not in given and _lacks_column(given.get("source"), "label"):
+            given = given | {"label_column": None}
+        if given.get("n_reviews") == "all":
+            given = given | {"n_reviews": None}
+        if "balance_by" not in given and given.get("n_reviews") is not None:
+            given = given | {"balance_by": given.get("label_column", "label")}
         return given
 
     @field_validator("source")
@@ -86,12 +90,21 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
     )
 
     @model_validator(mode="after")
-    def columns_exist(self) -> Self:
-        """A local file can be read and has the columns."""
-        try:
-            return readable(_check_columns)(self) if self.is_local else self
-        except ValueError as error:
-            raise ValueError(str(error).removeprefix("corpus: ")) from None  # which stands before every problem here
+    def fits_its_file(self) -> Self:
+        """A local file can be read, has the columns, and enough rows; `all` becomes their number."""
+        if self.is_local:
+            try:
+                return _fitted(self)
+            except HomogenizationError as error:
+                raise ValueError(str(error).removeprefix("corpus: ")) from None  # which stands before it here
+        if self.n_reviews is None:
+            raise ValueError("n_reviews: a data set of the hub needs a number of reviews")
+        return self
+
+    @property
+    def balanced_by(self) -> str | None:
+        """The column of the sample's table over which it is balanced."""
+        return "label" if self.balance_by and self.balance_by == self.label_column else self.balance_by
 
     @property
     def is_local(self) -> bool:
@@ -99,30 +112,50 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
         return is_local(self.source)
 
 
-def _check_columns(corpus: Corpus) -> None:
-    """Refuse a local file that is empty, not UTF-8 or no table with commas, lacks a column, or has too few rows.
+def _fitted(corpus: Corpus) -> Corpus:
+    """The corpus with the number of its reviews; a file that it can't be taken from is refused.
 
-    Of a large file, the head is looked at, and one whose first line is no mapping, such as an array, is left to the
-    job that reads it.
+    Of a large file, only the head is looked at: what this does not tell is left to the job that reads the file.
     """
-    path = Path(corpus.source).expanduser()
+    path, whole = Path(corpus.source).expanduser(), _is_small(corpus.source)
     columns = _columns(path)
-    if columns is not None and not columns:
+    if columns is not None and not any(columns.values()):
         raise HomogenizationError(f"{corpus.source} holds no rows. Give a source with reviews.")
-    asked = [(key, getattr(corpus, key)) for key in ("text_column", "label_column")]
-    for key, column in asked:
+    for key in ("text_column", "label_column", "balance_by"):
+        column = getattr(corpus, key)
         if columns and column is not None and column not in columns:
             raise HomogenizationError(missing_column(key, column, corpus.source, columns))
-    if corpus.split == "train" and path.stat().st_size <= _READ_WHOLE:
-        names, cells = read_columns(path, [corpus.text_column])
-        if names and corpus.text_column not in names:
-            raise HomogenizationError(missing_column("text_column", corpus.text_column, corpus.source, names))
-        n_rows = len(cells.get(corpus.text_column, ()))
-        if n_rows < corpus.n_reviews:
-            raise HomogenizationError(
-                f"n_reviews {corpus.n_reviews:,}: {corpus.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
-                "n_reviews to what cleaning leaves of these, or give a larger file"
-            )
+    if corpus.n_reviews is None:
+        return corpus.model_copy(update={"n_reviews": _number_of_reviews(corpus)})
+    n_rows = len(columns[corpus.text_column]) if whole and columns else corpus.n_reviews
+    if corpus.split == "train" and n_rows < corpus.n_reviews:
+        raise HomogenizationError(
+            f"n_reviews {corpus.n_reviews:,}: {corpus.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
+            "n_reviews to what cleaning leaves of these, or write `all`"
+        )
+    return corpus
+
+
+def _number_of_reviews(corpus: Corpus) -> int:
+    """How many reviews cleaning leaves of a local file: it is read and cleaned."""
+    from homogenization.corpus.cleaning import clean_reviews
+    from homogenization.corpus.reading import read_reviews
+    from homogenization.corpus.sampling import sample_size
+
+    if not _is_small(corpus.source):
+        raise HomogenizationError(f"n_reviews: {corpus.source} is too large to count in a moment; write a number")
+    read = read_reviews(corpus.source, corpus.text_column, corpus.label_column, split=corpus.split)
+    n_reviews = sample_size(clean_reviews(read), corpus.balanced_by, corpus.min_words, corpus.max_words)
+    if n_reviews < 2:
+        raise HomogenizationError(
+            f"n_reviews: cleaning leaves {n_reviews} reviews of {corpus.min_words} to {corpus.max_words} words in "
+            f"{corpus.source}. Widen min_words and max_words, or give a larger file"
+        )
+    return n_reviews
+
+
+def _is_small(source: str) -> bool:
+    return Path(source).expanduser().stat().st_size <= _READ_WHOLE
 
 
 def _lacks_column(source: object, column: str) -> bool:
@@ -136,60 +169,8 @@ def _lacks_column(source: object, column: str) -> bool:
     return bool(columns) and column not in columns and not nearest(column, columns)
 
 
-def _columns(path: Path) -> list[str] | None:
-    """The columns of a local file, by its first `_ROWS` rows; none for a file without rows, None where unknown."""
-    if not path.is_file():
-        raise FileNotFoundError(path)
-    kind = path.suffix.lower()
-    if kind == ".parquet":
-        import pyarrow.parquet
-
-        try:
-            metadata = pyarrow.parquet.read_metadata(path)
-        except (OSError, pyarrow.ArrowInvalid) as error:
-            raise HomogenizationError(f"{path} is no Parquet file ({error}).") from None
-        return metadata.schema.to_arrow_schema().names if metadata.num_rows else []
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            if kind == ".csv":
-                return _columns_of_csv(path, list(islice(csv.reader(file), 1 + _ROWS)))
-            lines = [line for line in islice(file, _ROWS) if line.strip()]
-    except csv.Error:
-        return None
-    except UnicodeDecodeError as error:
-        with path.open("rb") as file:
-            encoding = _MARKS.get(file.read(2), "latin1")
-        raise HomogenizationError(
-            f"{path} is not UTF-8 (byte {error.start}: {error.reason}). Convert it: "
-            f"iconv -f {encoding} -t utf-8 {path} > utf8{kind}"
-        ) from None
-    if lines and not _is_mapping(lines[0]):
-        return None
-    return list(dict.fromkeys(key for line in lines if _is_mapping(line) for key in json.loads(line)))
-
-
-def _columns_of_csv(path: Path, rows: list[list[str]]) -> list[str]:
-    """The header, after a check that its names differ and that no row has more cells: a reader would shift them."""
-    header = rows[0] if len(rows) > 1 else []
-    for separator, name in _SEPARATORS.items():
-        if len(header) == 1 and separator in header[0]:
-            raise HomogenizationError(
-                f"{path} has {name} between its columns ({header[0]!r}); write commas, or save it as .jsonl"
-            )
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        raise HomogenizationError(f"{path} has the columns {repeated} twice; rename or remove one of each")
-    for number, row in enumerate(rows[1:] if header else (), 2):
-        if len(row) > len(header):
-            raise HomogenizationError(
-                f"{path}: row {number} has {len(row)} cells, and the header {len(header)} "
-                f"({', '.join(header)}). Put a text with commas in double quotes"
-            )
-    return header
-
-
-def _is_mapping(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
+def _columns(path: Path) -> dict[str, list[Any]] | None:
+    """The cells of a local file, or of its head; None for a large file that has no head, such as an array of JSON."""
+    if _is_small(str(path)):
+        return read_columns(path)
+    return None if path.suffix.lower() == ".json" else read_columns(path, _HEAD)

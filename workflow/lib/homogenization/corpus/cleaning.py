@@ -10,14 +10,12 @@ import polars as pl
 from ftfy import fix_encoding
 from ftfy.fixes import fix_c1_controls
 
-from homogenization.corpus.sentences import word_spans
+from homogenization.corpus.sentences import words
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.log import announce
 
 _MOST = 0.9  # fewer rows than this share of them are left: the terminal says so too
 _BLOCK_TAG = re.compile(r"</?(?:br|p|hr|div|li|ul|ol)\b[^<>]*>", re.IGNORECASE)
-# an ampersand that was escaped again and again: each turn of `clean_text` would undo one of them
-_AMPERSANDS = re.compile(r"&(?:(?:amp|AMP);?|#0*38(?:;|(?![0-9]))|#[xX]0*26(?:;|(?![0-9a-fA-F])))+")
 _UNSEEN = ("Cc", "Cf", "Cs", "Co")  # controls, format characters such as a soft hyphen, surrogates, private use
 _INLINE_TAG = re.compile(r"</?(?:i|b|em|strong|u|s|span|a|font)\b[^<>]*>", re.IGNORECASE)
 
@@ -35,7 +33,7 @@ def clean_text(text: str) -> str:
 
 
 def _cleaned_once(text: str) -> str:
-    text = html.unescape(_AMPERSANDS.sub("&", text))
+    text = html.unescape(text)
     text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", text))
     text = fix_c1_controls(fix_encoding(text))
     text = normalize("NFC", text)
@@ -64,14 +62,13 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
     """
     labelled = raw.drop_nulls(["text", "label"])
     texts = [clean_text(text) for text in labelled["text"]]
-    worded = labelled.select(
+    named = labelled.with_columns(
         pl.Series("review_id", [review_id(text) for text in texts], pl.String),
-        "row",
         pl.Series("text", texts, pl.String),
-        "label",
-        pl.Series("n_words", [len(word_spans(text)) for text in texts], pl.Int64),
-        pl.exclude("row", "text", "label"),
-    ).filter(pl.col("n_words") > 0)
+        pl.Series("n_words", [len(words(text)) for text in texts], pl.Int64),
+    )
+    own = ("review_id", "row", "text", "label", "n_words")
+    worded = named.select(*own, pl.exclude(*own)).filter(pl.col("n_words") > 0)
     clean = worded.sort("review_id", "label", "row").unique("text", keep="first", maintain_order=True)
     left_out = {
         "without text": raw["text"].null_count(),

@@ -1,4 +1,4 @@
-"""The sample: reviews ranked by a seeded hash, in nested shards that are balanced over labels."""
+"""The sample: reviews ranked by a seeded hash, in nested shards that may be balanced over a column."""
 
 import polars as pl
 
@@ -12,60 +12,58 @@ def sample_reviews(
     start: int,
     stop: int,
     *,
-    balance: bool = True,
-    min_words: int | None = None,
-    max_words: int | None = None,
+    balance_by: str | None = None,
+    min_words: int = 0,
+    max_words: int = 10**9,
 ) -> pl.DataFrame:
     """Take the ranks start … stop − 1 of the sample: one shard.
 
-    Within each label the reviews are ranked by a hash of (seed, review_id), and the labels take turns in alphabetical
-    order. A review's rank depends on nothing else, so shards are nested: a larger sample only adds ranks.
+    Within each group the reviews are ranked by a hash of (seed, review_id), and the groups take turns in the order of
+    their names. A review's rank depends on nothing else, so shards are nested: a larger sample only adds ranks.
 
     Args:
-        clean: Columns review_id, text, label, n_words.
+        clean: Columns review_id, text, label, n_words and further ones.
         seed: Seed of the ranking.
         start: First rank; the first review of the sample has rank 0.
         stop: Last rank plus one.
-        balance: Whether labels take turns; otherwise all reviews are ranked together.
-        min_words: Smallest number of words of a review; None for no bound.
-        max_words: Largest number of words of a review; None for no bound.
+        balance_by: Column of the groups that take turns; a review without a value is in none. None: no balancing.
+        min_words: Smallest number of words of a review.
+        max_words: Largest number of words of a review.
 
     Returns:
         Columns review_id, text, label, rank (Int64), row and further columns of `clean`, sorted by rank.
 
     Raises:
-        HomogenizationError: there are too few reviews within the bounds for the ranks, or too few of a label.
+        HomogenizationError: there are too few reviews within the bounds for the ranks, or too few of a group.
     """
-    n_words = pl.col("n_words")
-    fitting = clean.filter(n_words >= (min_words or 0), pl.lit(True) if max_words is None else n_words <= max_words)
-    labels = sorted(clean["label"].unique()) if balance else [None]
+    groups = _groups(clean, balance_by, min_words, max_words)
     ranked = []
-    for turn, label in enumerate(labels):
-        group = fitting if label is None else fitting.filter(pl.col("label") == label)
-        hashes = [seeded_hash(seed, name) for name in group["review_id"]]
-        ordered = group.with_columns(pl.Series("hash", hashes, pl.Binary)).sort("hash")
-        ranked.append(ordered.with_columns(rank=pl.int_range(pl.len(), dtype=pl.Int64) * len(labels) + turn))
+    for turn, group in enumerate(groups.values()):
+        hashes = pl.Series("hash", [seeded_hash(seed, name) for name in group["review_id"]], pl.Binary)
+        rank = pl.int_range(pl.len(), dtype=pl.Int64) * len(groups) + turn
+        ranked.append(group.with_columns(hashes).sort("hash").with_columns(rank=rank))
     shard = pl.concat(ranked).filter(pl.col("rank").is_between(start, stop, closed="left")).sort("rank")
     if len(shard) < stop - start:
-        raise HomogenizationError(_too_few(fitting, labels, stop, min_words, max_words))
+        counts = ", ".join(f"{name} has {len(group)}" for name, group in groups.items())
+        raise HomogenizationError(
+            f"corpus: {stop} reviews are wanted, and too few of {min_words} to {max_words} words are left after "
+            f"cleaning ({counts}). Lower n_reviews, widen min_words and max_words, give a larger corpus, or set "
+            "balance_by: null."
+        )
     own = ("review_id", "text", "label", "rank")
     return shard.select(*own, pl.exclude(*own, "n_words", "hash"))
 
 
-def _too_few(
-    fitting: pl.DataFrame, labels: list[str | None], stop: int, min_words: int | None, max_words: int | None
-) -> str:
-    """The error message with the numbers of reviews wanted and available, and the remedy."""
-    bounds = f"{min_words or 0} to {'any number of' if max_words is None else max_words} words"
-    if labels == [None]:
-        return (
-            f"corpus: {stop} reviews are wanted, but only {len(fitting)} of {bounds} are left after cleaning. "
-            "Lower n_reviews, widen min_words and max_words, or give a larger corpus."
-        )
-    quota = {label: -(-(stop - turn) // len(labels)) for turn, label in enumerate(labels)}
-    there = {label: fitting.filter(pl.col("label") == label).height for label in labels}
-    counts = ", ".join(f"label '{label}': {there[label]} of {quota[label]} wanted" for label in labels)
-    return (
-        f"corpus: too few reviews of {bounds} for a balanced sample of {stop} ({counts}). Lower n_reviews, widen "
-        "min_words and max_words, give a larger corpus, or set label_column: null to sample without regard to labels."
-    )
+def sample_size(clean: pl.DataFrame, balance_by: str | None, min_words: int, max_words: int) -> int:
+    """How many reviews the largest sample has, with the arguments of `sample_reviews`."""
+    groups = _groups(clean, balance_by, min_words, max_words).values()
+    return len(groups) * min(map(len, groups), default=0)
+
+
+def _groups(clean: pl.DataFrame, balance_by: str | None, min_words: int, max_words: int) -> dict[str, pl.DataFrame]:
+    """The reviews of an allowed length by what is said of their group, in the order of the groups."""
+    fitting = clean.filter(pl.col("n_words").is_between(min_words, max_words))
+    if balance_by is None:
+        return {"the corpus": fitting}
+    names = clean[balance_by].drop_nulls().unique().sort()
+    return {f"{balance_by} {name!r}": fitting.filter(pl.col(balance_by) == name) for name in names}

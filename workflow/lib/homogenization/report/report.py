@@ -32,6 +32,7 @@ from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
 SHOWN_TOKENS = 256  # of a text, the first ones
 _LONGEST_TABLE = 60  # rows of a table that stands on the page
+_PHRASES = {"review_id": pl.String, "phrase": pl.String}
 _SCHEMAS = {"acceptance": ACCEPTANCE_SCHEMA, "balance": BALANCE_SCHEMA, "claims": CLAIMS_SCHEMA}
 
 
@@ -48,7 +49,8 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     """
     tables = {name: read_input(inputs[name], schema) for name, schema in _SCHEMAS.items()}
     tables |= {name: read_table(inputs[name]) for name in ("contrasts", "summary", "similarity")}
-    tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants", "keyphrases")}
+    tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants")}
+    tables["keyphrases"] = read_tables(files) if (files := inputs["keyphrases"]) else pl.DataFrame(schema=_PHRASES)
     tables["extraction"] = records(inputs["runs"])
     labels, examples = {name: shown[name] for name in ("models", "variants")}, shown["examples"]
     claims = verdicts.numbered(tables["claims"], dict(labels["models"]))
