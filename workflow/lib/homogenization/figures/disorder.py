@@ -104,14 +104,18 @@ _AROUND = [(np.cos(angle), np.sin(angle)) for angle in np.pi * np.array([0, 1, 0
 
 
 def label_points(axes: Axes, points: Sequence[Mapping[str, Any]], shown: Shown) -> None:
-    """Write the labels of points (loss, mean, variant) beside them: none lies over another, a point or the ladder.
+    """Write the labels of points (loss, mean, variant) beside them: off each other, points, zero and the ladder.
 
     Each takes the nearest free place around its point, or the one where it hides least; a line leads to one that is not
     close by. The layout of the figure has to be final.
     """
     renderer, pixels = FigureCanvasAgg(axes.figure).get_renderer(), axes.transData.transform
     ladder = next(line for line in axes.lines if line.get_label() == "ladder").get_path().interpolated(60)
-    marks = [*((place, 1) for place in pixels(ladder.vertices)), *((pixels((p["loss"], p["mean"])), 5) for p in points)]
+    zero = [(x, 0.0) for x in np.linspace(*axes.get_xlim(), 80)]
+    marks = [
+        *((place, 1) for place in pixels([*ladder.vertices, *zero])),
+        *((pixels((p["loss"], p["mean"])), 5) for p in points),
+    ]
     taken = [Bbox([place - half, place + half]) for place, half in marks]
 
     def put(text: Text, far: float, right: float, up: float) -> tuple[int, Bbox]:
