@@ -119,7 +119,7 @@ def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expect
 
 # the rules of a stage
 CORPUS = {"download_corpus", "clean_corpus", "sample_corpus"}
-TEXTS = {"parse_reviews", "count_document_frequencies", "extract_keyphrases", "rewrite_reviews", "score_similarity"}
+TEXTS = {"parse_reviews", "weigh_words", "extract_keyphrases", "rewrite_reviews", "score_similarity"}
 STATES = {"build_random_model", "extract_states"}
 MEASURED = {*MEASURES, *OF_ORIGINALS}
 PASSES = {"apply_interventions", "read_consequences", "probe_states"}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from homogenization.models.built import with_built_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import write_json
+from homogenization.run.files import written_whole
 from homogenization.run.log import progress
 
 _FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
@@ -84,7 +84,9 @@ class Author(NamedTuple):
 
             def keep(key: str, answer: Answer) -> None:
                 answers[key] = answer
-                write_json({"request": missing[key], "answer": answer._asdict()}, self._path(key))
+                content = json.dumps({"request": missing[key], "answer": answer._asdict()}, indent=2, sort_keys=True)
+                with written_whole(self._path(key), shared=True) as partial:
+                    partial.write_text(content + "\n", encoding="utf-8")
                 done(1)
 
             requests = {key: Request(content["messages"], int(key[:7], 16)) for key, content in missing.items()}
