@@ -16,7 +16,10 @@ def drawn(names):
     """The files of those of these figures that the study draws; the report shows most."""
     files = []
     for figure in figures_of(STUDY, *names):
-        file, shown = f"<results>/figures/{figure.name}", {"category": figure.section, "labels": {"title": figure.title}}
+        file, shown = f"<results>/figures/{figure.name}", {
+            "category": figure.section,
+            "labels": {"title": figure.title},
+        }
         svg = report(f"{file}.svg", caption=f"../report/{figure.caption}", **shown) if figure.on_page else f"{file}.svg"
         files += [svg, f"{file}.pdf"]
     return files
