@@ -16,9 +16,7 @@ from homogenization.metrics.spectral import SpectrumBatch
 from pages import blocks
 
 EXAMPLE_PAGES = (
-    "corpus.md",
-    "variants.md",
-    "writers.md",
+    "texts.md",
     "states.md",
     "interventions.md",
 )  # examples of a configuration
@@ -75,8 +73,8 @@ def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path
         (tmp_path / "ratings").mkdir(exist_ok=True)
         shutil.copy(ROOT / "tests/ratings.csv", tmp_path / f"ratings/{reader}.csv")
     writers = {}
-    for written in blocks("yaml", "writers.md"):
-        writers |= yaml.safe_load(written)["writers"]
+    for written in blocks("yaml", "texts.md"):
+        writers |= yaml.safe_load(written).get("writers", {})
     raw = yaml.safe_load(example)
     if "variants" in raw:
         raw["variants"] = SMALL["variants"] | raw["variants"]

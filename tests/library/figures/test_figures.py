@@ -49,7 +49,7 @@ def test_a_paper_has_figures_of_a_column_or_a_page_without_title_and_note(name):
     assert figure.get_label().startswith("The title\n")
 
 
-@pytest.mark.parametrize("name", set(FIGURES) - {"training"})
+@pytest.mark.parametrize("name", sorted(set(FIGURES) - {"training"}))
 def test_of_tables_without_rows_nothing_is_drawn(name):
     figure = figure_of(name, **{key: table.clear() for key, table in made_tables().items()})
     drawn_names = {one.get_label() for axes in figure.axes for one in axes.lines}

@@ -63,7 +63,7 @@ class Contrasts(Section):
 
     pairs: Annotated[list[Pair], AfterValidator(once)] | None = None
     """Pairs [variant, minus]; null: every variant minus `original`, and every variant with controls minus each of \
-them ([controls](../docs/variants.md#controls))."""
+them ([controls](../docs/texts.md#controls))."""
     metrics: names_of(METRIC_NAMES, 1) | None = None
     """Metrics to contrast; null: those of `metrics` that measure homogenization or attention and do not grow with the \
 number of tokens alone."""

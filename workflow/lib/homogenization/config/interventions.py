@@ -26,7 +26,7 @@ class Steering(Section):
     """A' = (1 - λ) A + λ P."""
 
     patterns: Patterns = Field(list(PATTERNS))
-    """Patterns P ([list](../docs/causes.md#patterns)), controls among them."""
+    """Patterns P ([list](../docs/interventions.md#patterns)), controls among them."""
     strengths: Shares = Field([0.05, 0.1, 0.2, 0.4])
     """Values of λ, from 0 to 1."""
 

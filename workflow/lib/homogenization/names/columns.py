@@ -31,7 +31,7 @@ COLUMNS = {
     "ci_low": pl.Float64,  #: lower end of the interval of the mean
     "ci_high": pl.Float64,  #: its upper end
     # what is read with changed attention
-    "condition": pl.String,  #: name of the [condition](causes.md#conditions), such as `steering-first-0.2-all`
+    "condition": pl.String,  #: name of the [condition](interventions.md#conditions), such as `steering-first-0.2-all`
     "kind": pl.String,  #: what was done: `untouched`, `steering`, `masked`, `positions`
     #: of steering; the masked key; the positions; null for `untouched`. In `tables/`, the draws of `random` are one
     "pattern": pl.String,
@@ -39,7 +39,7 @@ COLUMNS = {
     "strength": pl.Float64,  #: λ; null for other kinds
     "kl": pl.Float64,  #: KL(untouched ‖ changed) of the next token, mean over the tokens, in nats; null for an encoder
     "cross_entropy": pl.Float64,  #: of the review's tokens after the first, in nats; null for an encoder
-    "sink_moved": pl.Boolean,  #: another token took over the sink ([rule](causes.md#what-is-measured))
+    "sink_moved": pl.Boolean,  #: another token took over the sink ([rule](interventions.md#what-is-measured))
     "n_sink_moved": pl.Int64,  #: reviews in which another token took over the sink
     #: whether a norm follows attention inside its branch and undoes a common factor: `removed` is no control there
     "branch_norm": pl.Boolean,

@@ -8,5 +8,5 @@ RANDOM_PAIRS = "random_pairs"
 SIDES = ("front", "end")
 # where the rule-based rewriter moves the phrases of a sentence
 RULE_POSITIONS = (*SIDES, "inward")
-# which question a control answers (docs/variants.md)
+# which question a control answers (docs/texts.md)
 CONTROL_ROLES = ("edge", "key", "side", "rewriting")

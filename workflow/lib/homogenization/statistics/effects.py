@@ -21,7 +21,7 @@ from homogenization.tables.comparisons import same_texts
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import as_array
 
-#: A row for each estimand of each condition, part of the depth, metric and view ([causes](causes.md#estimands)).
+#: A row for each estimand of each condition, part of the depth, metric and view ([causes](interventions.md#estimands)).
 #: Reviews whose sink moved, in the condition or in its control, are left out.
 EFFECTS_SCHEMA = {
     **columns("model", "variant"),

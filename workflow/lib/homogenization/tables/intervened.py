@@ -28,7 +28,7 @@ INTERVENED_BY_REVIEW_SCHEMA = {
 }
 _MEANS = ("kl", "cross_entropy", "moved_mass", "n_massive")
 #: A row for each condition: what it did to attention and to the model, mean over reviews ([what is
-#: measured](causes.md#what-is-measured)).
+#: measured](interventions.md#what-is-measured)).
 DOSE_MEANS_SCHEMA = {
     **columns("model", "variant"),
     **columns(*CONDITION),

@@ -8,7 +8,7 @@ from homogenization.names.columns import columns
 from homogenization.names.training import LOSSES_SCHEMA
 from homogenization.run.parquet import read_table
 
-#: A row for each [trained](training.md) model and step. A step's own columns are empty after the last.
+#: A row for each [trained](interventions.md#training) model and step. A step's own columns are empty after the last.
 TRAINING_SCHEMA = {**columns("model"), **LOSSES_SCHEMA}
 SCHEMAS = {"training": TRAINING_SCHEMA}
 
