@@ -7,8 +7,8 @@ from homogenization.names.columns import columns
 REVIEW_COLUMNS = {**columns("model", "variant", "review_id")}
 LAYER_COLUMNS = {**REVIEW_COLUMNS, **columns("condition", "layer"), **columns("depth")}
 
-#: A row for each review, layer and cell (metric, view) of a condition ([causes](interventions.md)). The metadata contain
-#: `states` (model, weights and shard, as in the stores).
+#: A row for each review, layer and cell (metric, view) of a condition ([causes](interventions.md)). The metadata
+#: contain `states` (model, weights and shard, as in the stores).
 INTERVENED_SCHEMA = {
     **LAYER_COLUMNS,
     **columns("view"),

@@ -21,7 +21,8 @@ QUANTITIES = {  # column of the readings -> quantity of the table
     "null_correct": "null_accuracy",
 }
 _PLACE = (*CONDITION, "variant", "quantity", "layer", "depth")
-#: A row for each model, condition, text (`variant`), quantity and layer ([consequences](interventions.md#consequences)).
+#: A row for each model, condition, text (`variant`), quantity and layer
+#: ([consequences](interventions.md#consequences)).
 PROBES_SCHEMA = {
     **columns("model"),
     **columns(*CONDITION),
