@@ -15,8 +15,8 @@ from homogenization.tables.regions import yardsticks
 
 _SEEDS = {"n_reviews": "n_seeds"}
 #: What a [penalty](interventions.md#penalties) changes in the mean over the original reviews, and what the task
-#: pays: the models of one entry minus their controls, seed by seed, which are trained from the same start and on the same batches
-#: without a penalty. A row for each layer, view and metric before the final norm, and one for the loss.
+#: pays: the models of one entry minus their controls, seed by seed, which are trained from the same start and on the
+#: same batches without a penalty. A row for each layer, view and metric before the final norm, and one for the loss.
 PENALTIES_SCHEMA = {
     "model": pl.String,  #: name of the entry
     "control": pl.String,  #: name of the entry that is its control
