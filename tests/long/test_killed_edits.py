@@ -23,7 +23,7 @@ def run_with_kills(project: Project, script: str, spares: str = "") -> None:
         ({"similarity.layer": 2}, "score_similarity", "score_similarity"),
         ({"models.tiny.weights.seed": 1}, "build_random_model", "build_random_model"),
         ({"models.tiny.max_tokens": 60}, "extract_states", "extract_states"),
-        ({"mauve.seeds": 3}, "compute_mauve", "compute_mauve"),
+        ({"mauve.seeds": 3}, "compute_mauve", "measure"),
         ({"similarity.threshold": 0.6}, "collect_texts", "tabulate"),
         ({"contrasts.draws": 300}, "estimate", "tabulate"),
         ({"figures.labels": {"tiny": "Tiny"}}, "plot_states", "plot"),
