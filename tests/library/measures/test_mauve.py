@@ -105,7 +105,11 @@ def test_table(tmp_path):
     assert values[1, 2, 3] == pytest.approx(0.0041, rel=0.01)
     outputs, chosen = {"mauve": str(tmp_path / "m.parquet")}, {"n_tokens": 150, "seeds": [3, 4], "scale": 5.0}
     run_script(
-        "measure", tmp_path / "log", {"states": str(tmp_path / "s.zarr.zip")}, outputs, {"module": "mauve", **chosen}
+        "measure",
+        tmp_path / "log",
+        {"states": str(tmp_path / "s.zarr.zip")},
+        outputs,
+        {"module": "measures.mauve", **chosen},
     )
     assert read_table(outputs["mauve"]).equals(table)
 

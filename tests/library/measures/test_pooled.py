@@ -85,7 +85,8 @@ def test_too_few_tokens_have_no_row(tmp_path, lengths, views):
 def test_the_table_holds_metrics_of_every_job(tmp_path):
     shards = [Shard(tmp_path, [9, 4]), Shard(tmp_path, [3, 30], seed=1), Shard(tmp_path, [1], seed=2)]
     paths = [str(tmp_path / f"{number}.parquet") for number in range(3)]
-    run_script("measure", tmp_path / "log", {"states": str(shards[0].path)}, {"pooled": paths[0]}, {"module": "pooled"})
+    inputs, chosen = {"states": str(shards[0].path)}, {"module": "measures.pooled"}
+    run_script("measure", tmp_path / "log", inputs, {"pooled": paths[0]}, chosen)
     for path, shard in zip(paths[1:], shards[1:], strict=True):
         write_table(shard.measure(), path)
     table = tabulate(paths)

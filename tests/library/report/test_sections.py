@@ -35,9 +35,9 @@ def test_the_bytes_of_tokens_are_their_numbers(page):
 
 def test_tokens_are_the_text_and_know_their_phrase_and_frame(page):
     data = in_script(page, "text-data")["texts"]["big"][REVIEWS[0]]["front"]
-    assert data["tokens"] == ["", "A", " film", " of", " note", " we"]  # the first six, of which the configuration asks
-    assert data["outside"] == [1, 0, 0, 0, 0, 0]
-    assert data["phrase"] == [0, 0, 1, 1, 1, 0]
+    assert data["tokens"][:6] == ["", "A", " film", " of", " note", " we"]
+    assert data["outside"][:6] == [1, 0, 0, 0, 0, 0]
+    assert data["phrase"][:6] == [0, 0, 1, 1, 1, 0]
     assert data["n"] == 1 + len(TEXTS["front"].split())
 
 
