@@ -103,14 +103,9 @@ def test_table(tmp_path):
     # value and null differ in the layer alone: where the layers are equal, so are they
     assert values[0, 1, 3] == values[0, 0, 3] == values[1, 1, 3]
     assert values[1, 2, 3] == pytest.approx(0.0041, rel=0.01)
-    outputs, chosen = {"mauve": str(tmp_path / "m.parquet")}, {"n_tokens": 150, "seeds": [3, 4], "scale": 5.0}
-    run_script(
-        "measure",
-        tmp_path / "log",
-        {"states": str(tmp_path / "s.zarr.zip")},
-        outputs,
-        {"module": "measures.mauve", **chosen},
-    )
+    outputs, chosen = {"mauve": str(tmp_path / "m.parquet")}, {"n_tokens": 150, "seeds": [3, 4]}
+    inputs = {"states": str(tmp_path / "s.zarr.zip")}
+    run_script("measure", tmp_path / "log", inputs, outputs, {"module": "measures.mauve", **chosen})
     assert read_table(outputs["mauve"]).equals(table)
 
 
