@@ -17,6 +17,7 @@ else:
     ADDRESS = f"{'gl' if isinstance(HERE, gitlab) else 'gh'}:{HERE.host}:{HERE.repo}@{HERE.ref}:workflow/Snakefile"
 
 from homogenization.config.study import load_study
+from homogenization.figures.catalogue import figures_of
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
@@ -148,3 +149,26 @@ def shown_table(table, title, category="Data", caption=None):
     SHOWN_TABLES.append({"file": file, "title": title, "caption": f"{caption or table}.rst"})
     labels = {"title": f"{title} (CSV)"}
     return report(file, caption=f"../report/{caption or table}.rst", category=category, labels=labels)
+
+
+def drawn(names):
+    """The files of those of these figures that the study draws; the report shows most."""
+    files = []
+    for figure in figures_of(STUDY, *names):
+        file, shown = f"<results>/figures/{figure.name}", {
+            "category": figure.section,
+            "labels": {"title": figure.title},
+        }
+        svg = report(f"{file}.svg", caption=f"../report/{figure.caption}", **shown) if figure.on_page else f"{file}.svg"
+        files += [svg, f"{file}.pdf"]
+    return files
+
+
+def drawing_functions(names):
+    """What draws these figures, and their own fields, in the order of their files."""
+    return [(figure.function, {"title": figure.title, **figure.fields}) for figure in figures_of(STUDY, *names)]
+
+
+def in_words(caption):
+    """The text of a caption."""
+    return Path(workflow.source_path(f"../report/{caption}")).read_text("utf-8")

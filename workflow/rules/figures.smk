@@ -1,7 +1,6 @@
 # Tables -> figures, as SVG and PDF. Labels are parameters of these rules alone; workflow/lib/homogenization/figures
 # /catalogue.py says which figures a study has.
 from homogenization.config.figures import shown_of
-from homogenization.figures.catalogue import figures_of
 
 DRAWN_BY = (*TABULATED_BY, "interventions.conditions", "statistics", "claims", "figures")
 SHOWN = {"shown": shown_of(STUDY), "style": STUDY.figures.style}
@@ -10,24 +9,6 @@ OF_STATES += ["components"]
 OF_CONTRASTS = ["disorder", "disorder_depth", "contrast", "parts"]
 OF_TEXTS = ["similarity", "placement", "balance"]
 OF_EFFECTS = ["dose", "conditions", "probes", "training"]
-
-
-def drawn(names):
-    """The files of those of these figures that the study draws; the report shows most."""
-    files = []
-    for figure in figures_of(STUDY, *names):
-        file, shown = f"<results>/figures/{figure.name}", {
-            "category": figure.section,
-            "labels": {"title": figure.title},
-        }
-        svg = report(f"{file}.svg", caption=f"../report/{figure.caption}", **shown) if figure.on_page else f"{file}.svg"
-        files += [svg, f"{file}.pdf"]
-    return files
-
-
-def functions(names):
-    """What draws these figures, and their own fields, in the order of their files."""
-    return [(figure.function, {"title": figure.title, **figure.fields}) for figure in figures_of(STUDY, *names)]
 
 
 rule plot_states:
@@ -46,7 +27,7 @@ rule plot_states:
         "../../envs/analysis.yaml"
     params:
         **SHOWN,
-        figures=functions(OF_STATES),
+        figures=drawing_functions(OF_STATES),
         code=code("plot", *DRAWN_BY),
     script:
         "../scripts/plot.py"
@@ -66,7 +47,7 @@ if drawn(OF_CONTRASTS):
             "../../envs/analysis.yaml"
         params:
             **SHOWN,
-            figures=functions(OF_CONTRASTS),
+            figures=drawing_functions(OF_CONTRASTS),
             code=code("plot", *DRAWN_BY),
         script:
             "../scripts/plot.py"
@@ -87,7 +68,7 @@ if STUDY.rewritten:
             "../../envs/analysis.yaml"
         params:
             **SHOWN,
-            figures=functions(OF_TEXTS),
+            figures=drawing_functions(OF_TEXTS),
             code=code("plot", *DRAWN_BY),
         script:
             "../scripts/plot.py"
@@ -111,7 +92,7 @@ if drawn(OF_EFFECTS):
             "../../envs/analysis.yaml"
         params:
             **SHOWN,
-            figures=functions(OF_EFFECTS),
+            figures=drawing_functions(OF_EFFECTS),
             code=code("plot", *DRAWN_BY),
         script:
             "../scripts/plot.py"

@@ -2,12 +2,6 @@
 from homogenization.config.presentation import report_parameters
 from homogenization.figures.catalogue import page_figures
 
-
-def in_words(caption):
-    """The text of a caption."""
-    return Path(workflow.source_path(f"../report/{caption}")).read_text("utf-8")
-
-
 SHOWN_FIGURES = [
     {"name": figure.name, "title": figure.title, "section": figure.section, "caption": in_words(figure.caption)}
     for figure in page_figures(STUDY)
