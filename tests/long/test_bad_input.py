@@ -26,6 +26,7 @@ def test_a_configuration_without_its_option_is_no_target(project):
 
 def test_reviews_longer_than_the_context_are_left_out_and_counted(finished):
     finished.config["models"]["tiny"]["max_tokens"] = 400
+    finished.config |= {"interventions": None, "consequences": None}  # they read three reviews alone
     printed = finished.make("results/report.html", "plan")
     read = records(sorted((finished.folder / "results/states").rglob("*.json")))
     assert 0 < read["n_left_out"].sum() < 24

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.keys import OTHERS
-from homogenization.statistics.estimate import Settings, estimate
+from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, estimate
 
 _GROUP_OF = {  # component of the table `components` -> name in claims
     **dict.fromkeys(("attention_addition", "feed_forward_addition", "addition"), "residual"),
@@ -35,7 +35,7 @@ def component_estimates(components: pl.DataFrame, named: Sequence[str], settings
         .group_by(*_CELL, "review_id", "component", maintain_order=True)
         .agg(pl.col("change").mean(), pl.col("change").abs().mean().alias("size"))
     )
-    parts = []
+    parts = [pl.DataFrame(schema={"component": pl.String, **dict.fromkeys(_CELL, pl.String), **ESTIMATE_SCHEMA})]
     for cell, rows in sorted(changes.partition_by(_CELL, as_dict=True).items()):
         change, size = (rows.pivot("component", index="review_id", values=of) for of in ("change", "size"))
         columns = {name: column for name in dict.fromkeys(named) if (column := _values(name, change, size)) is not None}
