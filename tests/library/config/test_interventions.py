@@ -35,5 +35,6 @@ def test_originals_are_read_in_all_conditions_and_variants_untouched():
 def test_without_labels_or_interventions_there_is_less():
     unlabelled = study_of({"corpus.label_column": None}, consequences={"n_reviews": 4}).reading
     assert unlabelled.folds is None
-    assert not study_of(consequences={"n_reviews": 10}, interventions=None).reading.intervenes
+    untouched = study_of(consequences={"n_reviews": 10}, interventions=None).reading
+    assert [one.name for one in untouched.conditions("tiny", "original")] == ["untouched"]
     assert study_of(consequences=None).reading is None

@@ -79,8 +79,3 @@ depth), or a list of numbers."""
     def conditions(self) -> list[Condition]:
         """What is done, the untouched model first."""
         return conditions_of(self.params())
-
-    @property
-    def undosed(self) -> bool:
-        """Whether there are conditions without a dose: masked keys or equal positions."""
-        return bool(self.masked or self.positions)

@@ -26,7 +26,7 @@ def report_parameters(study: Study) -> dict[str, Any]:
         "uncontrolled": [name for name in study.rewritten if name in compared - controls - study.controls.keys()],
         "examples": study.examples
         and {
-            "model": study.example_models[0],
+            "model": next(iter(study.models)),
             "choice": study.example_choice,
             **study.examples.params("reviews"),
         },

@@ -50,11 +50,6 @@ class Reading:
         return [one for one in changed.conditions if names is None or one.kind == UNTOUCHED or one.name in names]
 
     @property
-    def intervenes(self) -> bool:
-        """Whether a text is read with changed attention."""
-        return any(len(self.conditions(model, ORIGINAL)) > 1 for model in self.models)
-
-    @property
     def folds(self) -> int | None:
         """Folds of the probes; None without labels."""
         return self.study.consequences.folds if self.study.corpus.label_column else None

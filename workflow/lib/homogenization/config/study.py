@@ -210,16 +210,6 @@ class Study(Keys):
         return [ORIGINAL, *(name for name in self.rewritten if name in (self.audit.variants or self.placed))]
 
     @property
-    def example_models(self) -> list[str]:
-        """Models whose tokens the report shows, in the order of the configuration."""
-        return list(self.models) if self.examples else []
-
-    @property
-    def example_variants(self) -> list[str]:
-        """The variants that it shows: the original, then the others in the order of the configuration."""
-        return [ORIGINAL, *self.rewritten]
-
-    @property
     def example_jobs(self) -> list[tuple[str, str, str]]:
         """The jobs whose tokens the report shows."""
         return self.jobs if self.examples else []
@@ -231,8 +221,7 @@ class Study(Keys):
         Without contrasts, `variant` and `minus` are None, and the value of the originals counts; without metrics,
         `metric` is None. The order of the configuration decides nothing.
         """
-        first = min(self.contrasted, key=self._placed_example, default=None)
-        variant, minus = first or (None, None)
+        variant, minus = min(self.contrasted, key=self._placed_example, default=(None, None))
         described = {name: describe_metric(name) for name in self.contrasted_metrics or self.metrics}
         among = sorted(
             described, key=lambda name: (not described[name].homogenization, described[name].extensive, name)
