@@ -105,7 +105,7 @@ def writer_of(wildcards):
     return STUDY.writers[user.writer]
 
 
-def as_they_lie(files):
+def without_prefix(files):
     """Files that jobs read; the prefix of a module is for those below the folder of results, and not for others."""
     folders = ("<results>", STUDY.results)
     return [file if any(map(Path(file).is_relative_to, folders)) else local(file) for file in files]
@@ -113,12 +113,12 @@ def as_they_lie(files):
 
 def weights_of(wildcards):
     """The files of a model that the workflow builds or that lies in a local folder; other files are not tracked."""
-    return as_they_lie(model_of(wildcards).weights.files(STUDY.results, wildcards.model))
+    return without_prefix(model_of(wildcards).weights.files(STUDY.results, wildcards.model))
 
 
 def start_of(wildcards):
     """The files of the model that training starts from; of a model that is not trained, its own."""
-    return as_they_lie(model_of(wildcards).weights.start.files(STUDY.results, wildcards.model))
+    return without_prefix(model_of(wildcards).weights.start.files(STUDY.results, wildcards.model))
 
 
 def of_jobs(folder, jobs, suffix=".parquet", name=None):

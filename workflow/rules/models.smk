@@ -32,7 +32,7 @@ rule build_random_model:
 rule convert_gguf:
     """Weights and tokenizer of a GGUF file, as safetensors in float32."""
     input:
-        file=lambda wildcards: as_they_lie(STUDY.gguf_sources[wildcards.gguf].gguf_files()),
+        file=lambda wildcards: without_prefix(STUDY.gguf_sources[wildcards.gguf].gguf_files()),
     output:
         **{name: f"<results>/weights/{{gguf}}/{file}" for name, file in BUILT_FILES.items()},
     log:

@@ -23,7 +23,7 @@ rule collect_texts:
         candidates=of_variants("variants", STUDY.written, ".candidates.parquet"),
         shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards) if STUDY.written else [],
         audited=of_variants("variants", STUDY.audited_variants) if STUDY.audit.ratings else [],
-        ratings=as_they_lie(STUDY.audit.ratings),
+        ratings=without_prefix(STUDY.audit.ratings),
     output:
         **when(STUDY.written, rewriting=shown_table("rewriting", "Rejected rewritings")),
         **when(STUDY.audit.ratings, audit=shown_table("audit", "Sound sentences")),

@@ -1,8 +1,8 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device")
-ENCODER_FILES = as_they_lie(STUDY.similarity.encoder.files(STUDY.results))
+ENCODER_FILES = without_prefix(STUDY.similarity.encoder.files(STUDY.results))
 READER = STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency else None
-READER_FILES = as_they_lie(STUDY.fluency.weights.files(STUDY.results)) if STUDY.fluency else []
+READER_FILES = without_prefix(STUDY.fluency.weights.files(STUDY.results)) if STUDY.fluency else []
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
 WRITING = {
     # keys and values of the texts being written take as much as the weights
@@ -95,7 +95,7 @@ else:
         """Lets a language model find the key phrases of a shard's reviews."""
         input:
             shard="<results>/corpus/{shard}.parquet",
-            weights=as_they_lie(FINDER.files(STUDY.results)),
+            weights=without_prefix(FINDER.files(STUDY.results)),
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -155,7 +155,7 @@ if STUDY.written:
         input:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
-            weights=lambda wildcards: as_they_lie(writer_of(wildcards).files(STUDY.results)),
+            weights=lambda wildcards: without_prefix(writer_of(wildcards).files(STUDY.results)),
         output:
             variant="<results>/variants/{variant}/{shard}.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",

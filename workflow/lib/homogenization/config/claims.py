@@ -63,10 +63,10 @@ class Claim(Section):
         (name,) = (name for name in KINDS if getattr(self, name) is not None)
         kind = getattr(self, name)
         criterion = {name: getattr(self, name) for name in CRITERIA if getattr(self, name) is not None}
-        told = {name: getattr(self, name) for name in ("claim", "statement", "source")}
-        told |= {"table": kind.table, "criterion": criterion}
+        described = {name: getattr(self, name) for name in ("claim", "statement", "source")}
+        described |= {"table": kind.table, "criterion": criterion}
         named = {"depth": "{statistic}", "correlation": "correlation with {statistic}"}.get(name, name)
-        return [told | {"statistic": named.format(**where), "where": where} for where in kind.filters()]
+        return [described | {"statistic": named.format(**where), "where": where} for where in kind.filters()]
 
 
 def load_claims(path: str | Path) -> list[Claim]:

@@ -13,7 +13,7 @@ from homogenization.run.sections import Section
 def report_parameters(study: Study) -> dict[str, Any]:
     """What the report says besides its tables, as plain values (`report.report`)."""
     figures = shown_of(study)
-    told = ("source", "subset", "revision", "split", "n_reviews")
+    shown_keys = ("source", "subset", "revision", "split", "n_reviews")
     drawn = [name for name in HEADLINE_METRICS if name in study.metrics] or study.drawn_metrics
     compared = {variant for variant, minus in study.contrasted if minus == ORIGINAL} & set(study.placed)
     controls = {control for of_variant in study.controls.values() for control in of_variant.values()}
@@ -21,8 +21,8 @@ def report_parameters(study: Study) -> dict[str, Any]:
         "models": [list(pair) for pair in figures["models"].items()],
         "variants": [list(pair) for pair in figures["variants"].items()],
         "sources": {claim["claim"]: claim["source"] for claim in study.judged_claims},
-        "weights": {name: _told(model.weights) for name, model in study.models.items()},
-        "corpus": {name: value for name, value in _told(study.corpus).items() if name in told},
+        "weights": {name: _given(model.weights) for name, model in study.models.items()},
+        "corpus": {name: value for name, value in _given(study.corpus).items() if name in shown_keys},
         "uncontrolled": [name for name in study.rewritten if name in compared - controls - study.controls.keys()],
         "examples": study.examples
         and {
@@ -38,6 +38,6 @@ def report_parameters(study: Study) -> dict[str, Any]:
     }
 
 
-def _told(section: Section) -> dict[str, Any]:
+def _given(section: Section) -> dict[str, Any]:
     """The keys of a section that have a value of their own."""
     return section.model_dump(mode="json", exclude_none=True, exclude_defaults=True)

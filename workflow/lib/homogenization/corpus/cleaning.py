@@ -77,8 +77,8 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
         "duplicates": len(worded) - len(clean),
     }
     reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items() if number)
-    told = f"corpus: {len(clean)} reviews of {len(raw)} rows are left after cleaning ({reasons or 'none left out'})"
-    announce(told) if len(clean) < _MOST * len(raw) else logging.info(told)
+    summary = f"corpus: {len(clean)} reviews of {len(raw)} rows are left after cleaning ({reasons or 'none left out'})"
+    announce(summary) if len(clean) < _MOST * len(raw) else logging.info(summary)
     if clean.is_empty():
         raise HomogenizationError(
             f"corpus: none of the {len(raw)} rows has both words and a label. Check text_column and label_column."

@@ -170,8 +170,8 @@ class Results:
         origin = provenance(read_yaml(self.folder / CONFIGURATION))
         counts = {"reviews": self.table("metrics")["review_id"].n_unique()}
         counts |= {f"{name}s": len(self._known(name)) for name in ("model", "variant")}
-        told = ", ".join(f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items())
-        return f"{origin['software']}; configuration {origin['digest']}: {told}"
+        counted = ", ".join(f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items())
+        return f"{origin['software']}; configuration {origin['digest']}: {counted}"
 
     def _only(self, table: str, metric: str, point: str, view: str | None) -> pl.DataFrame:
         """The rows of one metric, point and view: different ones are not to be mixed."""

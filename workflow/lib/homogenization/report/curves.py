@@ -65,16 +65,16 @@ _COLUMNS = ("metric", "view", "model", "variant", *_NUMBERS, "n_reviews")
 
 def _rows(table: pl.DataFrame, choices: Mapping[str, Mapping[str, str]], variants: Named) -> pl.DataFrame:
     """The rows of the residual stream that can be chosen: numbers of the choices, and labels of the variants."""
-    told = {name: {key: list(dict.fromkeys(of.values())).index(of[key]) for key in of} for name, of in choices.items()}
+    codes = {name: {key: list(dict.fromkeys(of.values())).index(of[key]) for key in of} for name, of in choices.items()}
     rows = table.filter(point=RESIDUAL_STREAM).filter(
         pl.col("mean").is_finite(),
         pl.col("variant").is_in([name for name, _ in variants]),
-        *(pl.col(name).is_in(list(of)) for name, of in told.items()),
+        *(pl.col(name).is_in(list(of)) for name, of in codes.items()),
     )
     return rows.sort("variant", "depth").with_columns(
         pl.col(_NUMBERS).round_sig_figs(_DIGITS),
         pl.col("variant").replace(dict(variants)),
-        *(pl.col(name).replace_strict(of) for name, of in told.items()),
+        *(pl.col(name).replace_strict(of) for name, of in codes.items()),
     )
 
 
@@ -95,14 +95,14 @@ def _chart(rows: pl.DataFrame, variants: Named, ladder: Sequence[str], title: An
     dash = alt.StrokeDash("variant:N", title=None, scale=alt.Scale(domain=labels, range=dashes))
     x = alt.X("depth:Q", title=DEPTH, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
     y = alt.Y("mean:Q", title=None, scale=alt.Scale(zero=False))
-    told = [alt.Tooltip(f"{name}:N") for name in rows.columns[3:] if name != "bound"]
+    tooltips = [alt.Tooltip(f"{name}:N") for name in rows.columns[3:] if name != "bound"]
     fill = alt.value(WHITE)
     if "verdict" in rows.columns:
         fill = alt.condition(alt.FieldOneOfPredicate("verdict", list(DECIDED)), colour, fill)
     layers = [
         alt.Chart().mark_area(opacity=0.18).encode(x=x, y=alt.Y("ci_low:Q", title=None), y2="ci_high:Q", color=colour),
         alt.Chart().mark_line(strokeWidth=_LINE).encode(x=x, y=y, color=colour, strokeDash=dash),
-        alt.Chart().mark_point(opacity=1, size=25).encode(x=x, y=y, color=colour, fill=fill, tooltip=told),
+        alt.Chart().mark_point(opacity=1, size=25).encode(x=x, y=y, color=colour, fill=fill, tooltip=tooltips),
     ]
     if "bound" in rows.columns:
         band = alt.Chart().mark_area(color=MARGIN, opacity=0.7).transform_calculate(low="-datum.bound")

@@ -59,8 +59,8 @@ def text_data(
             for row in rows
             for name in ("cosine_to_mean", "norm", "attention")
         )
-    told = {"layers": layers, "reviews": chosen, "texts": found, "steps": [_STEPS, _LOWEST], "original": ORIGINAL}
-    return told | {"bytes": base64.b64encode(packed).decode()}
+    shown = {"layers": layers, "reviews": chosen, "texts": found, "steps": [_STEPS, _LOWEST], "original": ORIGINAL}
+    return shown | {"bytes": base64.b64encode(packed).decode()}
 
 
 def as_bytes(values: Sequence[float], angle: bool) -> bytes:

@@ -21,14 +21,14 @@ BETWEEN = " − "  # the variants of the column `compared`
 def numbered(claims: pl.DataFrame, models: Mapping[str, str]) -> list[Claim]:
     """The claims of the table, in its order; labels of models by their names, in their order."""
     without = pl.col("view").str.ends_with(WITHOUT_FIRST).fill_null(False)
-    told = claims.with_row_index("order").with_columns(
+    indexed = claims.with_row_index("order").with_columns(
         with_first=~without & without.any().over("claim", "layers"),
         label=pl.col("model").replace(models).fill_null("all models"),
         mark=pl.lit(""),
         order=pl.col("order").min().over("claim"),
         place=pl.col("model").replace_strict(list(models), range(len(models)), default=-1),
     )
-    ordered = told.sort("order", "place", maintain_order=True).iter_rows(named=True)
+    ordered = indexed.sort("order", "place", maintain_order=True).iter_rows(named=True)
     return [
         {"number": number, "claim": name, "statement": rows[0]["statement"], "lines": _lines(rows)}
         for number, (name, rows) in enumerate(grouped(ordered, lambda row: row["claim"]).items(), 1)

@@ -96,9 +96,9 @@ def _beside_untouched(rows: pl.DataFrame) -> pl.DataFrame:
 def probes_table(readings: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     """Log-loss and accuracy of probes by layer: `PROBES_SCHEMA`; random draws of one condition are averaged."""
     conditions = texts.with_columns(without_draw()).select(*_KEYS, *CONDITION)
-    told = readings.join(conditions, on=_KEYS, maintain_order="left").rename(QUANTITIES)
+    named_readings = readings.join(conditions, on=_KEYS, maintain_order="left").rename(QUANTITIES)
     keys = ["model", "review_id", *(name for name in _PLACE if name != "quantity")]
-    long = told.unpivot(list(QUANTITIES.values()), index=keys, variable_name="quantity").filter(
+    long = named_readings.unpivot(list(QUANTITIES.values()), index=keys, variable_name="quantity").filter(
         pl.col("value").is_not_nan()
     )
     of_reviews = long.group_by("model", *_PLACE, "review_id", maintain_order=True).agg(pl.col("value").mean())

@@ -69,9 +69,9 @@ def contrast_table(
     for (model,), rows in sorted(values.partition_by("model", as_dict=True).items()):
         of_model = Values.of(rows)
         for group, reviews in {None: of_model.review_ids, **(groups or {})}.items():
-            told = _Compared(of_model.only(reviews), similarity, losses.get(model, {}), ladder, settings.seed)
+            compared = _Compared(of_model.only(reviews), similarity, losses.get(model, {}), ladder, settings.seed)
             for (variant, minus), reason in contrasts.items():
-                for other, changes in told.changes_of(variant, minus):
+                for other, changes in compared.changes_of(variant, minus):
                     changes = changes[~np.isnan(changes).all(axis=1)]
                     table = estimate(of_model.cells, changes, settings, _FAMILY, reason)
                     names = {"model": model, "variant": variant, "minus": other, "group": group}

@@ -109,8 +109,8 @@ def metric_values(n_tokens: int, width: int, seeds: range) -> pl.DataFrame:
             rows += [place | row for row in matrix_rows(TokenMatrix(tokens), VIEWS)]
     table = with_spectral(pl.DataFrame(rows, schema=MATRICES_SCHEMA))
     found = values_of(table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in ATTENTION_METRICS))
-    told = pl.DataFrame(matrices, {"review_id": pl.String, "cause": pl.String, "seed": pl.Int64}, orient="row")
-    found = found.filter(pl.col("metric") != TOKEN_COUNT).join(told, on="review_id", maintain_order="left")
+    described = pl.DataFrame(matrices, {"review_id": pl.String, "cause": pl.String, "seed": pl.Int64}, orient="row")
+    found = found.filter(pl.col("metric") != TOKEN_COUNT).join(described, on="review_id", maintain_order="left")
     return found.select("metric", "view", "cause", "seed", "value")
 
 

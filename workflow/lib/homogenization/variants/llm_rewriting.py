@@ -185,14 +185,14 @@ def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list
 def _report(reasons: Sequence[str | None], n_rewritten: int, n_reviews: int, author: Author) -> None:
     """Log how many reviews were rewritten, and the reasons for refusals; warn where none was."""
     refused = Counter(reason for reason in reasons if reason is not None)
-    told = ", ".join(f"{reason} {count}" for reason, count in refused.most_common()) or "none"
-    logging.info("%d of %d reviews were rewritten; refused candidates: %s", n_rewritten, n_reviews, told)
+    counts = ", ".join(f"{reason} {count}" for reason, count in refused.most_common()) or "none"
+    logging.info("%d of %d reviews were rewritten; refused candidates: %s", n_rewritten, n_reviews, counts)
     if n_rewritten == 0:
         logging.warning(
             "rewriting: none of the %d reviews of this shard was rewritten (refused: %s), and it goes on without any. "
             "Read some answers in %s, then relax the limits under 'rewriting', raise its 'candidates' or the writer's "
             "max_new_tokens (truncated), edit the prompt, or use a more able writer.",
             n_reviews,
-            told,
+            counts,
             author.folder,
         )

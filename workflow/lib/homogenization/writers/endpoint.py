@@ -67,18 +67,18 @@ class EndpointWriter:
             answer = Answer(choice.message.content or "", choice.finish_reason or "unknown")
         except _REFUSALS as error:
             raise HomogenizationError(
-                f"writers: {self._server} refuses all requests ({self._told(error)}). Check base_url (most end in "
+                f"writers: {self._server} refuses all requests ({self._reason(error)}). Check base_url (most end in "
                 f"/v1), that it serves the model '{asked['model']}', and the key in the environment variable "
                 f"{self._key_variable}."
             ) from None
         except openai.APIError as error:
-            return f"{self._server}: {type(error).__name__}: {self._told(error)}"
+            return f"{self._server}: {type(error).__name__}: {self._reason(error)}"
         except (AttributeError, IndexError, TypeError, ValueError):  # the client checks no bodies
             return f"the answer of {self._server} is no chat completion"
         keep(key, answer)
         return None
 
-    def _told(self, error: Exception) -> str:
+    def _reason(self, error: Exception) -> str:
         """An error's first line, without the key, which servers repeat when they refuse it."""
         return first_line(error).replace(self._key, "[key]" if self._key != "none" else "none")[:300]
 
