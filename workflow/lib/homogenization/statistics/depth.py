@@ -10,7 +10,7 @@ from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
-from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, estimate, untested
+from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, estimate, summary, untested
 from homogenization.statistics.first_token import correlations
 from homogenization.statistics.values import Values
 from homogenization.tables.metrics import values_of
@@ -24,9 +24,10 @@ DEPTH_SCHEMA = {
     **columns("view", "metric"),
     #: `slope`; `net_change`, `net_change_after_first`: value at the output minus that before the first block, and minus
     #: that after it; `steepest`: depth of the midpoint of the step with the fastest change towards homogenization,
-    #: without the reviews in which no step goes there. Of singular anisotropy also `first_token_norm` and other such
-    #: metrics: Spearman's correlation with them over the originals of a layer, averaged over layers, with a bootstrap
-    #: interval, which decides
+    #: without the reviews in which no step goes there; a step is a span, so its interval reaches from the lower end of
+    #: that of where the steps begin to the upper end of that of where they end. Of singular anisotropy also
+    #: `first_token_norm` and other such metrics: Spearman's correlation with them over the originals of a layer,
+    #: averaged over layers, with a bootstrap interval, which decides
     "statistic": pl.String,
     **ESTIMATE_SCHEMA,
 }
@@ -66,7 +67,7 @@ def _named(table: pl.DataFrame, model: str, variant: str) -> pl.DataFrame:
 
 
 def _of_variant(values: Values, variant: str, settings: Settings) -> pl.DataFrame:
-    array, cells, derived = values.of_variant(variant), [], []
+    array, cells, derived, spans = values.of_variant(variant), [], [], []
     read = array[~np.isnan(array).all(axis=1)]
     layers = values.cells.filter(pl.col("layers").is_null()).with_row_index("place")
     for (view, metric), rows in layers.group_by("view", "metric", maintain_order=True):
@@ -74,12 +75,18 @@ def _of_variant(values: Values, variant: str, settings: Settings) -> pl.DataFram
         sign = describe_metric(metric).homogenization
         found = {SLOPE: slopes(of_cell, places[1])}
         found |= {name: net_changes(of_cell, *places, since) for since, name in enumerate(CHANGES)}
-        found |= {STEEPEST: steepest(of_cell, places[1], sign)}
+        spans.append(steepest(of_cell, places[1], sign))
+        found |= {STEEPEST: spans[-1].mean(axis=0)}
         derived += found.values()
         cells += [(view, metric, name, rows["yardstick"][0]) for name in found]
     schema = {**columns("view", "metric"), "statistic": pl.String, "yardstick": pl.Float64}
     table = estimate(pl.DataFrame(cells, schema=schema, orient="row"), np.column_stack(derived), settings)
-    return untested(table, pl.when(statistic=STEEPEST).then(pl.lit("a place is no difference")))
+    starts, ends = (summary(side.T, settings.confidence) for side in np.moveaxis(np.array(spans), 1, 0))
+    reach = pl.DataFrame({"low": starts["ci_low"], "high": ends["ci_high"], "statistic": STEEPEST})
+    reach = pl.concat([table.filter(statistic=STEEPEST).select("view", "metric"), reach], how="horizontal")
+    table = table.join(reach, on=("view", "metric", "statistic"), how="left", maintain_order="left")
+    table = table.with_columns(ci_low=pl.coalesce("low", "ci_low"), ci_high=pl.coalesce("high", "ci_high"))
+    return untested(table.drop("low", "high"), pl.when(statistic=STEEPEST).then(pl.lit("a place is no difference")))
 
 
 def slopes(values: np.ndarray, depth: np.ndarray) -> np.ndarray:
@@ -106,7 +113,7 @@ def net_changes(values: np.ndarray, layers: np.ndarray, depth: np.ndarray, since
 
 
 def steepest(values: np.ndarray, depth: np.ndarray, homogenization: int) -> np.ndarray:
-    """(reviews,) midpoints of the step of values (reviews, layers) with the fastest change towards homogenization.
+    """(2, reviews) depths between which the values (reviews, layers) change fastest towards homogenization.
 
     Args:
         values: NaN where there is none.
@@ -119,6 +126,6 @@ def steepest(values: np.ndarray, depth: np.ndarray, homogenization: int) -> np.n
     rates = np.diff(values, axis=1) / np.diff(depth)
     towards = np.nan_to_num(homogenization * rates if homogenization else np.abs(rates), nan=-np.inf)
     if not towards.shape[1]:
-        return np.full(len(values), np.nan)
+        return np.full((2, len(values)), np.nan)
     step = towards.argmax(axis=1)
-    return np.where(towards.max(axis=1) > 0, depth[step] + np.diff(depth)[step] / 2, np.nan)
+    return np.where(towards.max(axis=1) > 0, [depth[step], depth[step + 1]], np.nan)
