@@ -30,7 +30,7 @@ def models_of(configfile: Path, results: str) -> dict[str, dict[str, Any]]:
     for name, model in study.models.items():
         made = [Path(file) for file in model.weights.files(results, name) if file.endswith("config.json")]
         folder = made[0].parent if made else Path(resolve_weights(model.params()["weights"]).folder)
-        models[name] = {key: getattr(model, key) for key in ("bos", "max_tokens", "dtype", "device")}
+        models[name] = {key: getattr(model, key) for key in ("bos", "max_tokens", "dtype")} | {"device": study.device}
         models[name]["folder"] = str(folder.absolute())
     return models
 

@@ -30,4 +30,4 @@ def trained(steps: int = 100, **keys: Any) -> dict[str, Any]:
     own = {"seeds": keys.pop("seeds")} if "seeds" in keys else {}
     given = {key: keys.pop(key) for key in ("random", "positions") if key in keys}
     options = {"of": {"random": {"model_type": "gpt2"}, **given}, "steps": steps, "max_tokens": 64, **keys}
-    return {"weights": {"trained": options, **own}, "device": "cpu"}
+    return {"weights": {"trained": options, **own}}

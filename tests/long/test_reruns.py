@@ -164,7 +164,6 @@ def test_the_order_of_keys_reruns_figures_at_most(edited):
 def test_a_new_model_runs_alone(edited):
     edited.config["models"]["other"] = {
         "weights": {"random": {**LLAMA, "num_hidden_layers": 2}, "vocab_size": 400},
-        "device": "cpu",
     }
     extraction = {"build_random_model": 1, "extract_states": JOBS}
     of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
@@ -218,7 +217,7 @@ def test_a_touch_or_a_fresh_checkout_reruns_nothing(edited):
 
 
 def test_how_a_model_is_run_belongs_to_the_model(edited):
-    edited.config["models"]["tiny"]["device"] = "auto"
+    edited.config["models"]["tiny"]["dtype"] = "bfloat16"
     assert edited.planned()["extract_states"] == JOBS
 
 

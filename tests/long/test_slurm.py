@@ -26,9 +26,7 @@ OVERLAY = {
     "corpus": {"n_reviews": 16, "shard_size": 16},
     # front and the control
     "variants": {"end": None},
-    # one model and the encoder of BERTScore ask for a GPU, the other model does not
-    "models": {"minilm": {"device": "auto"}},
-    "similarity": {"device": "auto"},
+    "device": "auto",
     "metrics": ["effective_rank", "participation_ratio", "resultant_length", "first_token_attention_share"],
     "contrasts": {"metrics": ["resultant_length"], "draws": 1000},
     "mauve": {"n_tokens": 500, "seeds": 1},
@@ -125,7 +123,7 @@ def test_the_embedded_experiment_runs_to_its_end(run):
 @needs_slurm
 def test_rules_with_the_gpu_tag_and_no_others_see_a_gpu(run):
     for log, (_, job, gpus) in run.headers().items():
-        on_gpu = ("states/minilm/", "components/minilm/", "similarity/")
+        on_gpu = ("states/", "components/", "similarity/")
         tagged = log.startswith(on_gpu)
         assert gpus == ("0" if tagged else "unset"), f"{log}, Slurm job {job}"
 

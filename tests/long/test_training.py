@@ -29,7 +29,7 @@ def entry(fields: Mapping = MappingProxyType({}), **options) -> dict:
     """An entry of `models` with two seeds."""
     of = {"random": SMOLLM3 | fields, "vocab_size": 400}
     weights = {"trained": {"of": of, "steps": STEPS, "max_tokens": 48, **options}, "seeds": [0, 1]}
-    return {"weights": weights, "bos": "always", "device": "cpu"}
+    return {"weights": weights, "bos": "always"}
 
 
 def test_models_are_trained_and_read_and_an_edit_trains_what_it_touches(project):

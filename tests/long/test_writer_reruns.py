@@ -24,7 +24,7 @@ def written(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("written") / "project"
     copy_workflow(folder)
     build_chat_model(folder / "chat")
-    writer = {"backend": "transformers", "weights": {"path": "chat"}, "device": "cpu", "dtype": "float32"}
+    writer = {"backend": "transformers", "weights": {"path": "chat"}, "dtype": "float32"}
     sampling = {"batch_size": 4, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 32}
     variants = {name: {"rewriter": "llm", "writer": "tiny", "prompt": prompt} for name, prompt in PROMPTS.items()}
     config = SMALL | {

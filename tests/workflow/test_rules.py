@@ -145,8 +145,8 @@ def test_jobs_depend_on_the_files_of_each_model_that_lies_in_a_local_folder(proj
         (own / name).write_text("{}")
     weights = {"path": "own"}
     project.config["similarity"] |= {"encoder": weights}
-    project.config["fluency"] = {"weights": weights, "device": "cpu"}
-    project.config["writers"] = {"local": {"backend": "transformers", "weights": weights, "device": "cpu"}}
+    project.config["fluency"] = {"weights": weights}
+    project.config["writers"] = {"local": {"backend": "transformers", "weights": weights}}
     prompt = {"writer": "local", "prompt": "config/prompts/paraphrase.yaml"}
     project.config["variants"]["paraphrase"] = {"rewriter": "llm", **prompt}
     printed = project.ask("--dry-run")

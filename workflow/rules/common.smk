@@ -88,10 +88,10 @@ def per_attempt(amount):
     return lambda wildcards, attempt: attempt * (amount(wildcards) if callable(amount) else amount)
 
 
-def memory(entry_of, **sizes):
+def memory(device_of=lambda wildcards: STUDY.device, **sizes):
     """The memory of a job that runs a model, by the files of its weights; as much again with each attempt (--retries)."""
     return lambda wildcards, input, attempt: attempt * ask.memory(
-        entry_of(wildcards), input.get("weights", input.get("encoder", [])), **sizes
+        device_of(wildcards), input.get("weights", input.get("encoder", [])), **sizes
     )
 
 

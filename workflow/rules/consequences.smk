@@ -16,7 +16,7 @@ if STUDY.consequences:
             "<logs>/consequences/{model}/{variant}/{condition}/{shard}.log",
         conda:
             "../../envs/torch.yaml"
-        threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
+        threads: {"cpu": 1}.get(STUDY.device, 8)
         resources:
             **IN_CONDITION,
         params:

@@ -8,9 +8,9 @@ READING_IN_CONDITION = {
 
 
 IN_CONDITION = {
-    "mem_mb": memory(model_of, times=2),
+    "mem_mb": memory(times=2),
     "runtime": per_attempt(480),
-    "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
+    "gpu": ask.gpus(STUDY.device),
 }
 
 
@@ -27,7 +27,7 @@ if STUDY.intervention_jobs:
             "<logs>/interventions/{model}/{variant}/{condition}/{shard}.log",
         conda:
             "../../envs/torch.yaml"
-        threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
+        threads: {"cpu": 1}.get(STUDY.device, 8)
         resources:
             **IN_CONDITION,
         params:

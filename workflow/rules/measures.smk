@@ -93,7 +93,7 @@ if STUDY.component_jobs:
             "<logs>/components/{model}/{variant}/{shard}.log",
         conda:
             "../../envs/torch.yaml"
-        threads: lambda wildcards: {"cpu": 1, "mps": 2}.get(model_of(wildcards).device, 8)
+        threads: {"cpu": 1, "mps": 2}.get(STUDY.device, 8)
         resources:
             **EXTRACTION,
         params:

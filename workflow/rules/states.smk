@@ -11,7 +11,7 @@ READ_FILES = {
 READ_BY = ("corpus", "models", "states")
 READ_PARAMS = {
     # the key of the between-workflow cache holds parameters, not wildcards
-    "model": lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
+    "model": lambda wildcards: {"name": wildcards.model, "device": STUDY.device} | model_of(wildcards).params(),
     "variant": lambda wildcards: wildcards.variant,
     "shard": lambda wildcards: wildcards.shard,
 }
@@ -20,9 +20,9 @@ EXTRACTED_WITH = READ_PARAMS | {
     "storage": STUDY.states.params("dtype", "layers"),
 }
 EXTRACTION = {
-    "mem_mb": memory(model_of, n_reviews=STUDY.corpus.shard_size),
+    "mem_mb": memory(n_reviews=STUDY.corpus.shard_size),
     "runtime": per_attempt(240),
-    "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
+    "gpu": ask.gpus(STUDY.device),
 }
 
 
@@ -40,7 +40,7 @@ rule extract_states:
     conda:
         "../../envs/torch.yaml"
     # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
-    threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
+    threads: {"cpu": 1, "auto": 4}.get(STUDY.device, 2)
     resources:
         **EXTRACTION,
         # temporary stores on the disk, each held by the job that writes it and by those that read it

@@ -20,16 +20,17 @@ rule train_model:
         "../../envs/torch.yaml"
     resources:
         # a parameter, its gradient and two moments
-        mem_mb=memory(model_of, times=5),
+        mem_mb=memory(times=5),
         runtime=per_attempt(480),
-        gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+        gpu=ask.gpus(STUDY.device),
     params:
         code=code("train_model", "corpus", "models", "training"),
         # updates are small, so they are made in float32
-        model=lambda wildcards: model_of(wildcards).params("device", "bos")
+        model=lambda wildcards: model_of(wildcards).params("bos")
         | {
             "weights": model_of(wildcards).weights.start.params(),
             "dtype": "float32",
+            "device": STUDY.device,
             "max_tokens": model_of(wildcards).weights.trained.max_tokens,
         },
         options=lambda wildcards: model_of(wildcards).weights.trained.params(),

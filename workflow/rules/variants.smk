@@ -1,13 +1,26 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
-ENCODER = STUDY.similarity.params("encoder", "layer", "device")
+ENCODER = STUDY.similarity.params("encoder", "layer") | {"device": STUDY.device}
 ENCODER_FILES = without_prefix(STUDY.similarity.encoder.files(STUDY.results))
-READER = STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency else None
+READER = STUDY.fluency.params("weights", "dtype") | {"device": STUDY.device} if STUDY.fluency else None
 READER_FILES = without_prefix(STUDY.fluency.weights.files(STUDY.results)) if STUDY.fluency else []
+
+
+def writing_device(wildcards):
+    """Where the language model of a job runs that writes; an endpoint runs it elsewhere."""
+    return STUDY.device if hasattr(writer_of(wildcards), "weights") else None
+
+
+def writer_params(wildcards):
+    """The language model that writes, as a job makes it."""
+    return writer_of(wildcards).params() | when(writing_device(wildcards), device=STUDY.device)
+
+
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
 WRITING = {
     # keys and values of the texts being written take as much as the weights
-    "mem_mb": memory(writer_of, times=2),
+    "mem_mb": memory(writing_device, times=2),
     "runtime": per_attempt(480),
+    "gpu": lambda wildcards: ask.gpus(writing_device(wildcards)),
     "connections": lambda wildcards: writer_of(wildcards).connections,
     "timeout_seconds": lambda wildcards: writer_of(wildcards).timeout_seconds,
     "max_retries": lambda wildcards: writer_of(wildcards).max_retries,
@@ -106,13 +119,12 @@ else:
         threads: FINDER.threads
         resources:
             **WRITING,
-            gpu=ask.gpus(FINDER),
         params:
             code=code("extract_keyphrases_with_llm", "corpus", "models", "variants", "writers"),
             # the key of the between-workflow cache holds parameters, not wildcards
             shard=lambda wildcards: wildcards.shard,
             module=FINDER.module,
-            writer=FINDER.params(),
+            writer=writer_params,
             prompt=load_prompt(STUDY.keyphrases.prompt),
             max_phrases=STUDY.keyphrases.max_phrases,
             ngram_range=list(STUDY.keyphrases.ngram_range),
@@ -169,13 +181,12 @@ if STUDY.written:
         threads: lambda wildcards: writer_of(wildcards).threads
         resources:
             **WRITING,
-            gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
         params:
             code=code("rewrite_with_llm", "corpus", "models", "variants", "writers"),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
             module=lambda wildcards: writer_of(wildcards).module,
-            writer=lambda wildcards: writer_of(wildcards).params(),
+            writer=writer_params,
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
             filters=STUDY.rewriting.params(),
@@ -198,9 +209,9 @@ rule score_similarity:
     conda:
         "../../envs/torch.yaml"
     resources:
-        mem_mb=memory(lambda wildcards: STUDY.similarity),
+        mem_mb=memory(),
         runtime=per_attempt(120),
-        gpu=ask.gpus(STUDY.similarity),
+        gpu=ask.gpus(STUDY.device),
     params:
         code=code("score_similarity", "corpus", "models", "variants"),
         encoder=ENCODER,
@@ -239,9 +250,9 @@ if STUDY.fluency:
         conda:
             "../../envs/torch.yaml"
         resources:
-            mem_mb=memory(lambda wildcards: STUDY.fluency),
+            mem_mb=memory(),
             runtime=per_attempt(240),
-            gpu=ask.gpus(STUDY.fluency),
+            gpu=ask.gpus(STUDY.device),
         params:
             code=code("score_fluency", "corpus", "models", "variants"),
             reader=READER,

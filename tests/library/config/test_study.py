@@ -105,7 +105,7 @@ def test_what_changes_no_result_is_told_apart():
     tracked = {name: set(writer.params()) for name, writer in load_study(raw).writers.items()}
     answers = {"backend", "temperature", "top_p", "max_new_tokens"}
     assert tracked["served"] == answers | {"model", "revision", "base_url", "api_key_variable"}
-    assert tracked["local"] == answers | {"weights", "dtype", "device", "batch_size"}
+    assert tracked["local"] == answers | {"weights", "dtype", "batch_size"}
     model = load_study(raw).models["tiny"]
     assert set(type(model).model_fields) == set(model.params())
 

@@ -141,7 +141,7 @@ def test_the_scripts_build_and_run_a_random_model(tmp_path):
     config = tmp_path / "models" / "tiny" / "config.json"
     drawn = {"random": llama, "seed": 0, "vocab_size": 400}
     run_script("build_random_model", tmp_path / "log", {"corpus": str(corpus)}, {"config": str(config)}, drawn)
-    configured = Model.model_validate({"weights": {"random": llama, "vocab_size": 400}, "device": "cpu"})
+    configured = Model.model_validate({"weights": {"random": llama, "vocab_size": 400}})
     run_script(
         "extract_states",
         tmp_path / "log",
@@ -152,7 +152,7 @@ def test_the_scripts_build_and_run_a_random_model(tmp_path):
         },
         {"states": str(tmp_path / "000.zarr.zip"), "run": str(tmp_path / "000.json")},
         {
-            "model": {"name": "tiny", **configured.params()},
+            "model": {"name": "tiny", "device": "cpu", **configured.params()},
             "variant": "original",
             "shard": "000",
             "storage": {"dtype": "float16", "layers": [-1]},
@@ -172,5 +172,5 @@ def test_the_scripts_build_and_run_a_random_model(tmp_path):
 def test_models_load_as_the_configuration_writes_them(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(resolve_weights(MINILM).folder, tmp_path / "model")
-    configured = Model.model_validate({"weights": source, "device": "cpu"})
-    assert load_model(configured.params()).n_blocks == 6
+    configured = Model.model_validate({"weights": source})
+    assert load_model(configured.params() | {"device": "cpu"}).n_blocks == 6

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -54,6 +54,8 @@ class Keys(Section):
     """Folder of everything that is made."""
     seed: int = Field(0, ge=0)
     """Seed of the sample, of MAUVE."""
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """Where models, encoders and writers run; `auto`: CUDA, then MPS, then CPU."""
     corpus: Corpus
     writers: dict[Name, AnyWriter] = Field({})
     """Language models that write, by name."""

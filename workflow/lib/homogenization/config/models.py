@@ -8,7 +8,6 @@ from homogenization.config.training import ModelWeights
 from homogenization.config.weights import TrainedWeights
 from homogenization.run.sections import Section, once
 
-Device = Literal["auto", "cpu", "cuda", "mps"]
 Dtype = Literal["float32", "bfloat16", "float16"]
 
 
@@ -18,8 +17,6 @@ class RunModel(Section):
     weights: TrainedWeights
     dtype: Dtype = "float32"
     """Precision of the forward pass."""
-    device: Device = "auto"
-    """`auto`: CUDA, then MPS, then CPU."""
 
 
 class OfModels(Section):

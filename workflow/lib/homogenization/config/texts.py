@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from homogenization.config.models import Device, RunModel
+from homogenization.config.models import RunModel
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.names.variants import ORIGINAL, RULE_POSITIONS, SIDES
@@ -284,8 +284,6 @@ class Similarity(Section):
     threshold: float = Field(0.9, ge=0, le=1)
     """Least F1 (not rescaled) of an accepted review, except by the rewriter `order`; it belongs to encoder and layer, \
 and is required with another of either."""
-    device: Device = "auto"
-    """`auto`: CUDA, then MPS, then CPU."""
 
     @model_validator(mode="after")
     def defaults_of_their_encoder(self) -> Self:

@@ -6,7 +6,6 @@ The estimates are generous, and grow with each attempt (`--retries`). A profile 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 _OWN_MB = 2_000  # Python, its libraries and a pass
 _CUDA_MB = 5_000  # CUDA's libraries lie in host memory too
@@ -17,23 +16,23 @@ _TOKENS_A_REVIEW = 500
 _NUMBERS = 40_000  # of a token at all points, for a billion parameters; they grow as parameters to the power 2/3
 
 
-def gpus(entry: Any) -> int:
-    """GPUs that a job of a model, writer or encoder asks for: none on the CPU, and none for an endpoint."""
-    return int(getattr(entry, "device", "cpu") in ("auto", "cuda"))
+def gpus(device: str | None) -> int:
+    """GPUs that a job asks for whose model runs on `device`; None: an endpoint runs it."""
+    return int(device in ("auto", "cuda"))
 
 
-def memory(entry: Any, files: Sequence[str], n_reviews: int = 0, times: float = 1.0) -> int:
+def memory(device: str | None, files: Sequence[str], n_reviews: int = 0, times: float = 1.0) -> int:
     """MB of host memory, in whole GB, of a job that runs a model: its own, the weights, and states in float32.
 
     Args:
-        entry: entry of the configuration with a `device`; an endpoint has none and needs 4 GB.
+        device: the model's; None: an endpoint runs it, and the job needs 4 GB.
         files: the files of the weights, on this machine; none of a hub or package.
         n_reviews: reviews of 500 tokens whose states are held.
         times: how often the weights are held.
     """
-    if not hasattr(entry, "device"):
+    if device is None:
         return 4_000
-    on_gpu = entry.device not in ("cpu", "mps")
+    on_gpu = device not in ("cpu", "mps")
     weights = sum(Path(file).stat().st_size for file in files if not file.endswith(".json")) / 1e6
     weights = weights or _UNKNOWN_MB[on_gpu]
     numbers = n_reviews * _TOKENS_A_REVIEW * _NUMBERS * (weights / 2_000) ** (2 / 3)
