@@ -24,13 +24,13 @@ TOLERANCE = 1e-5  # of float32 states that another order of additions rounds dif
 
 
 def models_of(configfile: Path, results: str) -> dict[str, dict[str, Any]]:
-    """What the plain script needs to know about each model of a study: folder, bos, max_tokens, dtype, device."""
+    """What the plain script needs to know about each model of a study: folder, bos, dtype, device."""
     study = load_study(yaml.safe_load(configfile.read_text()) | {"results": results}, source=str(configfile))
     models = {}
     for name, model in study.models.items():
         made = [Path(file) for file in model.weights.files(results, name) if file.endswith("config.json")]
         folder = made[0].parent if made else Path(resolve_weights(model.params()["weights"]).folder)
-        models[name] = {key: getattr(model, key) for key in ("bos", "max_tokens", "dtype")} | {"device": study.device}
+        models[name] = {key: getattr(model, key) for key in ("bos", "dtype")} | {"device": study.device}
         models[name]["folder"] = str(folder.absolute())
     return models
 

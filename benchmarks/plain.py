@@ -8,7 +8,7 @@ numpy in float64 (in float32, one thread takes as long). It imports nothing of t
 
 models.json describes each model as the workflow's configuration does:
 
-    {"minilm": {"folder": "...", "bos": "default", "max_tokens": null, "dtype": "float32", "device": "cpu"}}
+    {"minilm": {"folder": "...", "bos": "default", "dtype": "float32", "device": "cpu"}}
 
 `--part 0/2` and `--part 1/2` take every second review, for two processes side by side. `--threads` is for torch;
 OMP_NUM_THREADS and the like are for numpy.
@@ -130,7 +130,7 @@ def measure_model(name: str, model: dict, reviews: pl.DataFrame, looks: list[str
         model["folder"], attn_implementation="eager", dtype=getattr(torch, model["dtype"])
     )
     network = network.eval().to(device)
-    max_tokens = model["max_tokens"] or network.config.max_position_embeddings
+    max_tokens = network.config.max_position_embeddings
     rows = []
     for variant, review_id, text in reviews.select("variant", "review_id", "text").iter_rows():
         ids = token_ids(tokenizer, text, model["bos"], max_tokens).to(device)

@@ -29,5 +29,5 @@ def trained(steps: int = 100, **keys: Any) -> dict[str, Any]:
     """An entry of `models` that is trained from random weights."""
     own = {"seeds": keys.pop("seeds")} if "seeds" in keys else {}
     given = {key: keys.pop(key) for key in ("random", "positions") if key in keys}
-    options = {"of": {"random": {"model_type": "gpt2"}, **given}, "steps": steps, "max_tokens": 64, **keys}
+    options = {"of": {"random": {"model_type": "gpt2"}, **given}, "steps": steps, **keys}
     return {"weights": {"trained": options, **own}}

@@ -68,10 +68,10 @@ SMALL = {
         "layer": 3,
         "threshold": 0.5,
     },
-    "models": {"tiny": {"weights": {"random": LLAMA, "vocab_size": 400}, "bos": "always"}},
+    "models": {"tiny": {"weights": {"random": LLAMA}, "bos": "always"}},
     "views": ["raw", "raw_without_first"],
     "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
-    "mauve": {"n_tokens": 200, "seeds": 2},
+    "mauve": {"n_tokens": 200},
     "contrasts": {
         "draws": 200,
     },
@@ -80,12 +80,8 @@ SMALL = {
         "n_reviews": 3,
         "steering": {"patterns": ["first", "removed"], "strengths": [0.2]},
         "masked": ["first"],
-        "metrics": ["cosine_anisotropy", "normalized_effective_rank"],
     },
-    "consequences": {
-        "n_reviews": 6,
-        "folds": 2,
-    },
+    "consequences": {"n_reviews": 12},
     "examples": {},
 }
 

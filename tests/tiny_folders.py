@@ -11,7 +11,7 @@ LLAMA = {
     "max_position_embeddings": 64,
 }
 TEXTS = ["The plot is thin, the acting is not.", "A film that I will not forget.", "Dull from start to end!"] * 4
-ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
+ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default"}
 
 
 def edit(path, **fields):

@@ -19,7 +19,7 @@ def test_a_loaded_model_gives_what_its_network_gave(tmp_path, name):
     tokenizer = train_tokenizer(["A film that I will not forget."], 300)
     saved = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", model_max_length=512)
     saved.save_pretrained(tmp_path)
-    entry = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
+    entry = {"dtype": "float32", "device": "cpu", "bos": "default"}
     model = load_model(entry | {"weights": {"path": str(tmp_path)}})
     in_memory = LanguageModel(made, None, 512, "default", {})
     assert (model.has_head, model.causal) == (in_memory.has_head, in_memory.causal)

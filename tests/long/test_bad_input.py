@@ -5,6 +5,7 @@ import sys
 
 import polars as pl
 
+from conftest import LLAMA
 from homogenization.tables.extraction import records
 
 
@@ -25,7 +26,7 @@ def test_a_configuration_without_its_option_is_no_target(project):
 
 
 def test_reviews_longer_than_the_context_are_left_out_and_counted(finished):
-    finished.config["models"]["tiny"]["max_tokens"] = 400
+    finished.config["models"]["tiny"]["weights"]["random"] = LLAMA | {"max_position_embeddings": 240}
     finished.config |= {"interventions": None, "consequences": None}  # they read three reviews alone
     printed = finished.make("results/report.html", "plan")
     read = records(sorted((finished.folder / "results/states").rglob("*.json")))

@@ -29,8 +29,8 @@ OVERLAY = {
     "device": "auto",
     "metrics": ["effective_rank", "participation_ratio", "resultant_length", "first_token_attention_share"],
     "contrasts": {"metrics": ["resultant_length"], "draws": 1000},
-    "mauve": {"n_tokens": 500, "seeds": 1},
-    "components": {"models": ["minilm"]},
+    "mauve": {"n_tokens": 500},
+    "components": {},
 }
 # this job gets too little memory at first, and enough when it is tried again
 STARVED = ("random-llama", "front", "000")

@@ -27,8 +27,7 @@ SECTIONS = ("components", "interventions", "consequences", "claims")
 
 def entry(fields: Mapping = MappingProxyType({}), **options) -> dict:
     """An entry of `models` with two seeds."""
-    of = {"random": SMOLLM3 | fields, "vocab_size": 400}
-    weights = {"trained": {"of": of, "steps": STEPS, "max_tokens": 48, **options}, "seeds": [0, 1]}
+    weights = {"trained": {"of": {"random": SMOLLM3 | fields}, "steps": STEPS, **options}, "seeds": [0, 1]}
     return {"weights": weights, "bos": "always"}
 
 

@@ -1,4 +1,7 @@
 # Variants, by passes through a model whose attention is changed -> metrics by layer, doses.
+
+from homogenization.interventions.conditions import METRICS as INTERVENED_METRICS
+
 READING_IN_CONDITION = {
     **READ_PARAMS,
     "code": code("read_in_condition", *MEASURED_BY, "metrics", "interventions"),
@@ -31,8 +34,8 @@ if STUDY.intervention_jobs:
         resources:
             **IN_CONDITION,
         params:
-            **STUDY.interventions.params("metrics"),
             **READING_IN_CONDITION,
+            metrics=list(INTERVENED_METRICS),
             n_reviews=lambda wildcards: STUDY.n_read(wildcards.shard, STUDY.interventions),
         script:
             "../scripts/read_in_condition.py"

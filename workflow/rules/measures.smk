@@ -54,7 +54,7 @@ rule compute_mauve:
         code=code("measure", *READ_BY, "measures.mauve", "measures.reviews", "metrics.cosines"),
         module="measures.mauve",
         n_tokens=STUDY.mauve.n_tokens,
-        seeds=list(range(STUDY.seed, STUDY.seed + STUDY.mauve.seeds)),
+        seed=STUDY.seed,
     script:
         "../scripts/measure.py"
 

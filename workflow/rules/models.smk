@@ -22,7 +22,6 @@ rule build_random_model:
         code=code("build_random_model", "models"),
         random=lambda wildcards: STUDY.random_sources[wildcards.model].params()["random"],
         seed=lambda wildcards: STUDY.random_sources[wildcards.model].seed,
-        vocab_size=lambda wildcards: STUDY.random_sources[wildcards.model].vocab_size,
         # one that is trained predicts the next token
         head=lambda wildcards: wildcards.model in STUDY.trained_models,
     script:

@@ -15,7 +15,7 @@ rule plan_model:
     params:
         code=code("plan_model", *READ_BY, "plan"),
         # a trained model has the tokenizer and the network of its start
-        model=lambda wildcards: model_of(wildcards).params("dtype", "bos", "max_tokens")
+        model=lambda wildcards: model_of(wildcards).params("dtype", "bos")
         | {"name": wildcards.model, "weights": model_of(wildcards).weights.start.params()},
         states=STUDY.states.params(),
         jobs=STUDY.counted_jobs,

@@ -198,7 +198,7 @@ if STUDY.consequences:
             similarity="<results>/tables/similarity.parquet",
             metrics=of_jobs("consequences", STUDY.reading.jobs),
             texts=of_jobs("consequences", STUDY.reading.jobs, ".doses.parquet"),
-            readings=expand("<results>/consequences/{model}.parquet", model=STUDY.reading.models),
+            readings=expand("<results>/consequences/{model}.parquet", model=STUDY.models),
         output:
             consequences="<results>/tables/consequences.parquet",
             probes="<results>/tables/probes.parquet",

@@ -31,7 +31,6 @@ rule train_model:
             "weights": model_of(wildcards).weights.start.params(),
             "dtype": "float32",
             "device": STUDY.device,
-            "max_tokens": model_of(wildcards).weights.trained.max_tokens,
         },
         options=lambda wildcards: model_of(wildcards).weights.trained.params(),
         seed=lambda wildcards: model_of(wildcards).weights.seed,

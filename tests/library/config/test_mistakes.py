@@ -28,7 +28,7 @@ def check(changes, *said):
     [
         ("corpsu", {}, ["corpsu: unknown key", "did you mean 'corpus'?"]),
         ("corpus.n_review", 5, ["corpus.n_review: unknown key", "did you mean 'n_reviews'?", "shard_size"]),
-        ("models.tiny.weights.vocab_sise", 9, ["models.tiny.weights.vocab_sise: unknown key", "mean 'vocab_size'?"]),
+        ("models.tiny.weights.sead", 9, ["models.tiny.weights.sead: unknown key", "mean 'seed'?"]),
         ("corpus.n_reviews", "many", ["corpus.n_reviews: 'many' is not allowed", "integer"]),
         ("corpus.n_reviews", 12.5, ["corpus.n_reviews: 12.5 is not allowed", "integer"]),
         ("corpus.n_reviews", True, ["corpus.n_reviews: True"]),
@@ -116,7 +116,6 @@ def check(changes, *said):
         ("models.tiny.weights", {"path": "config"}, ["lacks config.json"]),
         ("models.tiny.weights", {"path": "my {x}"}, ["models.tiny.weights.path: 'my {x}'", "has no braces"]),
         ("models.tiny.weights", {"package": "no_such_package"}, ["'no_such_package' is not installed"]),
-        ("models.tiny.weights", {"package": PACKAGE, "folder": "{x}"}, ["'{x}'", "has no braces"]),
         ("models.tiny.weights", {"random": {"hidden_size": 8}}, ["model_type"]),
         (
             "models.tiny.weights",
@@ -164,7 +163,7 @@ def check(changes, *said):
             ["['participation_ratio'] are not among the computed 'metrics'"],
         ),
         ("contrasts.metrics", ["particpation_ratio"], ["did you mean 'participation_ratio'?"]),
-        ("components.models", ["tyny"], ["did you mean 'tiny'?"]),
+        ("interventions.models", ["tyny"], ["did you mean 'tiny'?"]),
         ("components.variants", ["end"], ["'end' is not among variants"]),
         ("figures.views", ["unit"], ["figures", "['unit']", "not among the computed 'views'"]),
         ("figures.metrics", ["n_tokens"], ["figures.metrics", "'n_tokens'"]),
@@ -178,7 +177,7 @@ def check(changes, *said):
         ("consequences.variants", ["front"], ["consequences", "lack 'original'"]),
         ("consequences.variants", ["original", "fornt"], ["consequences", "did you mean 'front'?"]),
         ("consequences.conditions", ["steering-first-0.3-all"], ["allowed: untouched, steering-first-0.2-all, steer"]),
-        ("consequences.folds", 4, ["4 folds need 8 reviews of two labels, and 6 are read"]),
+        ("consequences.n_reviews", 9, ["probes need 10 reviews of two labels, and 9 are read"]),
         (
             "metrics",
             ["mean_cosine"],

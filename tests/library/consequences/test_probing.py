@@ -85,7 +85,7 @@ def test_folds_are_balanced_within_labels_and_do_not_depend_on_the_order():
 
 @pytest.mark.parametrize("labels", [["a"] * 6, ["a"] * 4 + ["b"] * 2])
 def test_too_few_reviews_of_a_label_are_named(labels):
-    with pytest.raises(HomogenizationError, match=r"consequences.folds: 3 folds .* label 'a': "):
+    with pytest.raises(HomogenizationError, match=r"two labels with 3 reviews each; .* label 'a': "):
         folds_of(NAMES[:6], labels, 3, 0)
 
 

@@ -42,7 +42,7 @@ def test_a_study_with_everything_draws_everything():
         ({"views": ["raw"], "figures.views": ["raw"]}, {"one_token"}),
         ({"components": None}, {"components"}),
         ({"interventions.steering": None}, {"dose"}),
-        ({"consequences.folds": None}, {"probes"}),
+        ({"corpus.label_column": None}, {"probes"}),
     ],
 )
 def test_a_study_leaves_out_what_it_has_no_tables_for(changes, missing):

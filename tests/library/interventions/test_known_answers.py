@@ -132,7 +132,7 @@ def test_what_a_model_can_not_do_is_refused(name, condition, said):
 def test_steering_on_a_trained_model():
     """stories260k: mass on the first token, and its removal, make tokens less alike; on other patterns, more."""
     weights = {"weights": {"path": str(STORIES)}, "dtype": "float32", "device": "cpu", "bos": "always"}
-    model = load_model(weights | {"max_tokens": None})
+    model = load_model(weights)
     names = ["r0", "r1", "r2"]
     reviews = dict(zip(names, tokenize(model.tokenizer, names, EMBEDDED[:3], "always").by_review, strict=True))
     conditions = [Condition(UNTOUCHED), *(Condition(STEERING, name, 0.1) for name in PATTERNS)]

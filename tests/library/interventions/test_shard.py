@@ -51,7 +51,7 @@ def job(tmp_path):
             write_table(depth, tmp_path / "depth.parquet")
             inputs["depth"] = str(tmp_path / "depth.parquet")
         outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in SCHEMAS}
-        params = {"model": {"name": "tiny", "max_tokens": None, **entry}, "metrics": READ}
+        params = {"model": {"name": "tiny", **entry}, "metrics": READ}
         params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "condition": vars(condition)}
         run_script("read_in_condition", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": "1"})
         return [read_table(path) for path in outputs.values()]

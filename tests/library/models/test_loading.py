@@ -20,11 +20,8 @@ def load(folder, **changes):
 
 
 def test_provenance_is_recorded(folder):
-    model = load_model(
-        {"weights": {"path": str(folder)}, "bos": "always", "max_tokens": 32, "dtype": "bfloat16", "device": "cpu"}
-    )
+    model = load_model({"weights": {"path": str(folder)}, "bos": "always", "dtype": "bfloat16", "device": "cpu"})
     assert model.network.dtype == torch.bfloat16
-    assert model.max_tokens == 32
     record = {key: value for key, value in model.provenance.items() if key != "libraries"}
     assert record == {
         "weights": f"the local folder {folder}",
@@ -32,7 +29,7 @@ def test_provenance_is_recorded(folder):
         "architecture": "LlamaModel",
         "dtype": "bfloat16",
         "bos": "always",
-        "max_tokens": 32,
+        "max_tokens": 64,
     }
     assert model.provenance["libraries"]["torch"] == torch.__version__
 
@@ -128,19 +125,13 @@ def test_a_configuration_that_is_no_object_is_named(folder, content):
         load(folder)
 
 
-def test_more_tokens_than_the_context_are_refused_with_both_numbers(folder):
-    assert load(folder).max_tokens == 64
-    with pytest.raises(HomogenizationError, match=r"max_tokens: 65 is more than 64"):
-        load(folder, max_tokens=65)
-
-
 @pytest.mark.parametrize("config", BEHIND_PADDING.values(), ids=BEHIND_PADDING)
 def test_a_text_begins_behind_the_position_of_padding(folder, config):
     transformers.AutoModel.from_config(config).save_pretrained(folder)
     assert load(folder).max_tokens == 512 - 4
 
 
-def test_long_texts_are_refused_where_rotation_depends_on_the_longest(folder):
+def test_a_context_ends_where_rotation_begins_to_depend_on_the_length(folder):
     edit(
         folder / "config.json",
         rope_parameters={
@@ -152,9 +143,7 @@ def test_long_texts_are_refused_where_rotation_depends_on_the_longest(folder):
             "original_max_position_embeddings": 32,
         },
     )
-    with pytest.raises(HomogenizationError, match="Set max_tokens to at most 32"):
-        load(folder)
-    assert load(folder, max_tokens=32).max_tokens == 32
+    assert load(folder).max_tokens == 32
 
 
 @pytest.mark.parametrize(

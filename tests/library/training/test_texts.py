@@ -31,27 +31,27 @@ def test_copies_share_thirteen_words_in_a_row_or_all_of_fewer(text, copied):
 
 def test_nobody_trains_on_the_sample_or_what_is_held_out_or_on_copies(reviews):
     clean, sampled = reviews
-    _, held_out = reviews_to_train_on(clean, sampled, 4)
+    _, held_out = reviews_to_train_on(clean, sampled)
     copies = pl.DataFrame(
         {
             "review_id": [f"{n:x}" * 12 for n in range(10, 14)],
             "text": ["Well, well. " + text for text in [sampled["text"][3], *held_out["text"]]],
         }
     )
-    training, of_both = reviews_to_train_on(pl.concat([clean, copies]), sampled, 4)
+    training, of_both = reviews_to_train_on(pl.concat([clean, copies]), sampled)
     parts = [set(part["review_id"]) for part in (training, of_both, sampled, copies[:1])]
     assert sum(map(len, parts)) == len(set.union(*parts))
     assert len(without_copies(training, [*of_both["text"], *sampled["text"]])) == len(training) > 20
     smaller = clean.filter(~pl.col("review_id").is_in(training["review_id"][:5].implode()))
-    assert reviews_to_train_on(smaller, sampled, 4)[1].equals(held_out), "it does not depend on what is trained on"
+    assert reviews_to_train_on(smaller, sampled)[1].equals(held_out), "it does not depend on what is trained on"
 
 
 def test_too_few_reviews_are_counted(reviews):
     with pytest.raises(
         HomogenizationError,
-        match="of 40 reviews, a sample of 10 and its copies leave 27 to train on, and a step reads 28",
+        match="of 18 reviews, a sample of 10 and its copies leave 7 to train on, and a step reads 8",
     ):
-        reviews_to_train_on(*reviews, batch_size=28)
+        reviews_to_train_on(pl.concat([reviews[1], reviews[0][1::4][:8]]), reviews[1])
 
 
 def test_the_tokenizer_of_a_trained_model_has_not_seen_the_sample(reviews, tmp_path):
@@ -60,7 +60,7 @@ def test_the_tokenizer_of_a_trained_model_has_not_seen_the_sample(reviews, tmp_p
     paths = {name: str(tmp_path / f"{name}.parquet") for name in tables}
     for name, table in tables.items():
         write_table(table, paths[name])
-    params = {"random": LLAMA, "seed": 0, "vocab_size": 300, "head": True}
+    params = {"random": LLAMA, "seed": 0, "head": True}
     tokenizers = {}
     for name, inputs in (
         ("seen", {"corpus": paths["clean"], "sampled": []}),

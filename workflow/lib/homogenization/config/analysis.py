@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 
 from homogenization.config.claims import load_all_claims
-from homogenization.config.models import OfModels, OfVariants
+from homogenization.config.models import OfVariants
 from homogenization.config.paths import InputPath, readable
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT
@@ -54,8 +54,6 @@ class Mauve(Section):
     """Variants by name; null: all."""
     n_tokens: int = Field(1000, ge=50)
     """Tokens of each half, drawn from a shard; fewer where it has fewer."""
-    seeds: int = Field(3, ge=1)
-    """Draws of tokens and of cluster centres; the spread over them is reported."""
 
 
 class Contrasts(Section):
@@ -89,7 +87,7 @@ class Components(OfVariants):
     """Contributions of attention, feed-forward network and residual connections of each block to anisotropy."""
 
 
-class Consequences(OfModels):
+class Consequences(Section):
     """Texts read untouched and under interventions: what homogenization costs predictions and probes."""
 
     variants: list[str] | None = Field(None, min_length=1)
@@ -99,8 +97,6 @@ class Consequences(OfModels):
     conditions: list[str] | None = None
     """Conditions of `interventions` by name, such as `steering-first-0.1-all`; null: all of them. The untouched model \
 is always there."""
-    folds: int | None = Field(5, ge=2)
-    """Folds of the cross-validation of probes of the labels; a review and its texts are in one. null: no probes."""
 
     _texts = field_validator("variants")(_with_the_original("all others are compared with"))
 

@@ -9,7 +9,6 @@ from homogenization.interventions.conditions import (
     BLOCK_NAMES,
     CONSTANT,
     KEYS_MASKED,
-    METRICS,
     Condition,
     conditions_of,
 )
@@ -42,6 +41,8 @@ class Steering(Section):
 class Interventions(OfVariants):
     """Attention changed while a model reads: what follows for its tokens, and what it costs the model."""
 
+    models: list[str] | None = Field(None, min_length=1)
+    """Models by name; null: all."""
     n_reviews: int = Field(60, ge=1)
     """Reviews: the first of the sample by rank."""
     blocks: list[Blocks] = Field(["all"], min_length=1)
@@ -53,10 +54,6 @@ depth), or a list of numbers."""
     """Keys that no other token reads: `first`, `random` (three draws), `most_attended`, `massive`."""
     positions: Literal[CONSTANT] | None = None
     """`constant`: all position ids are equal, in rotary models alone; null: they are as they are."""
-    metrics: names_of(METRICS, 1) = Field(
-        ["cosine_anisotropy", "max_explainable_variance", "normalized_effective_rank", "cosine_to_first_token"]
-    )
-    """Metrics of all layers: `cosine_anisotropy`, `cosine_to_first_token`, and any spectral metric."""
 
     @field_validator("blocks", mode="before")
     @classmethod

@@ -23,7 +23,7 @@ from homogenization.config.corpus import Corpus
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
 from homogenization.config.paths import ExpandedPath
-from homogenization.config.reading import check_conditions
+from homogenization.config.reading import FOLDS, check_conditions
 from homogenization.config.texts import (
     DEFAULT_VARIANTS,
     AnyKeyphrases,
@@ -167,10 +167,10 @@ class Keys(Section):
         check_conditions(chosen, info.data.get("interventions"))
         corpus = info.data["corpus"]
         n_reviews = min(chosen.n_reviews, corpus.n_reviews)
-        if chosen.folds and corpus.label_column and n_reviews < 2 * chosen.folds:
+        if corpus.label_column and n_reviews < 2 * FOLDS:
             raise ValueError(
-                f"folds: {chosen.folds} folds need {2 * chosen.folds} reviews of two labels, and {n_reviews} are read; "
-                "lower the folds, raise n_reviews (here and in 'corpus'), or set folds: null"
+                f"n_reviews: probes need {2 * FOLDS} reviews of two labels, and {n_reviews} are read; raise n_reviews "
+                "(here and in 'corpus'), or set corpus.label_column: null for no probes"
             )
         return chosen
 

@@ -19,15 +19,8 @@ class RunModel(Section):
     """Precision of the forward pass."""
 
 
-class OfModels(Section):
-    """What is done to models."""
-
-    models: list[str] | None = Field(None, min_length=1)
-    """Models by name; null: all."""
-
-
-class OfVariants(OfModels):
-    """What is done to models and variants."""
+class OfVariants(Section):
+    """What is done to some variants."""
 
     variants: list[str] = Field(["original"], min_length=1)
     """Variants by name."""
@@ -40,8 +33,6 @@ class Model(RunModel):
     """Where the weights come from."""
     bos: Literal["default", "always", "never"] = "default"
     """First token: what the tokenizer does, always one BOS token, or never one."""
-    max_tokens: int | None = Field(None, ge=2)
-    """Most tokens of a review; null: the model's context. A longer review is left out for this model."""
 
 
 class States(Section):

@@ -8,17 +8,14 @@ from homogenization.config.interventions import Interventions
 from homogenization.interventions.conditions import UNTOUCHED, Condition
 from homogenization.names.variants import ORIGINAL
 
+FOLDS = 5  # of the cross-validation of probes; a review and its texts are in one
+
 
 @dataclass(frozen=True)
 class Reading:
     """What is read for the consequences; `study` is the checked `homogenization.config.study.Study`."""
 
     study: Any
-
-    @property
-    def models(self) -> list[str]:
-        """Models that read, sorted."""
-        return sorted(self.study.consequences.models or self.study.models)
 
     @property
     def variants(self) -> list[str]:
@@ -35,7 +32,7 @@ class Reading:
         """Every model, variant, condition and shard."""
         return [
             (model, variant, condition.name, shard)
-            for model in self.models
+            for model in sorted(self.study.models)
             for variant in self.variants
             for shard in self.shards
             for condition in self.conditions(model, variant)
@@ -52,7 +49,7 @@ class Reading:
     @property
     def folds(self) -> int | None:
         """Folds of the probes; None without labels."""
-        return self.study.consequences.folds if self.study.corpus.label_column else None
+        return FOLDS if self.study.corpus.label_column else None
 
 
 def check_conditions(chosen: Consequences, interventions: Interventions | None) -> None:

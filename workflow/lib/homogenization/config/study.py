@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from homogenization.claims.keys import CONTROLS
-from homogenization.config.analysis import Components, Consequences
+from homogenization.config.analysis import Consequences
 from homogenization.config.claims import load_all_claims
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
@@ -150,13 +150,7 @@ class Study(Keys):
     @property
     def component_jobs(self) -> list[tuple[str, str, str]]:
         """The jobs whose blocks are taken apart."""
-        return self._jobs_of_section(self.components)
-
-    def _jobs_of_section(self, chosen: Components | Interventions | None) -> list[tuple[str, str, str]]:
-        if chosen is None:
-            return []
-        models = chosen.models or list(self.models)
-        return [job for job in self.jobs if job[0] in models and job[1] in chosen.variants]
+        return self.jobs_of(self.components.variants) if self.components else []
 
     @property
     def conditions(self) -> dict[str, Condition]:
@@ -167,10 +161,11 @@ class Study(Keys):
     @property
     def intervention_jobs(self) -> list[tuple[str, str, str, str]]:
         """Every model, variant, condition and shard that is read with changed attention, or untouched beside it."""
+        chosen = self.interventions
         return [
             (model, variant, condition, shard)
-            for model, variant, shard in self._jobs_of_section(self.interventions)
-            if self.ranks(shard)[0] < self.interventions.n_reviews
+            for model, variant, shard in (self.jobs_of(chosen.variants) if chosen else [])
+            if model in (chosen.models or self.models) and self.ranks(shard)[0] < chosen.n_reviews
             for condition in self.conditions
         ]
 
@@ -190,10 +185,9 @@ class Study(Keys):
         return self.interventions.n_reviews * len(self.interventions.conditions) if self.intervention_jobs else 0
 
     @property
-    def intervened_metrics(self) -> list[str]:
-        """Metrics whose answer to a dose is drawn; none where no condition has a dose."""
-        conditions = self.interventions.conditions if self.intervention_jobs else []
-        return self.interventions.metrics if any(one.kind == "steering" for one in conditions) else []
+    def is_steered(self) -> bool:
+        """Whether a condition has a dose."""
+        return bool(self.intervention_jobs and self.interventions.steering)
 
     @property
     def mauve_variants(self) -> list[str]:

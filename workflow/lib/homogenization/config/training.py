@@ -44,11 +44,7 @@ class Training(Section):
     of: one_of_sources(SOURCES)
     """Weights to start from; of `random` ones, each seed draws its own."""
     steps: int = Field(ge=1)
-    """Steps of the optimizer."""
-    batch_size: int = Field(8, ge=1)
-    """Reviews of a step."""
-    max_tokens: int = Field(256, ge=4)
-    """Most tokens of a review; a longer one is cut."""
+    """Steps of the optimizer, over eight reviews each, which are cut behind 256 tokens."""
     learning_rate: float = Field(1e-3, gt=0)
     """Largest learning rate."""
     penalty: Penalty = Penalty()

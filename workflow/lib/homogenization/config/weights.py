@@ -151,9 +151,7 @@ class PackageWeights(MayHoldGguf):
     """A folder inside an installed Python package."""
 
     package: Annotated[str, AfterValidator(one_path)]
-    """Installed Python package that carries the model's folder."""
-    folder: Annotated[str, AfterValidator(one_path)] = "model"
-    """The model's folder inside the package."""
+    """Installed Python package that carries a model: one folder with a `config.json`."""
 
     _installed = field_validator("package")(
         refused(
@@ -187,11 +185,9 @@ class RandomWeights(Source):
 
     random: NetworkFields
     """Untrained control: the fields of a transformers configuration, `model_type` among them. The weights are drawn \
-with `seed`; a byte-level BPE tokenizer is trained on the corpus."""
+with `seed`; a byte-level BPE tokenizer of 2,000 tokens is trained on the corpus."""
     seed: int = Field(0, ge=0)
     """Seed of the random weights."""
-    vocab_size: int = Field(2000, ge=300)
-    """Vocabulary of the tokenizer trained for random weights."""
 
     def files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for this model."""

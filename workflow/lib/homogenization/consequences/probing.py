@@ -32,8 +32,8 @@ def folds_of(names: Sequence[str], labels: Sequence[str], folds: int, seed: int)
     if len(counts) < 2 or min(counts.values()) < folds:
         there = ", ".join(f"label '{label}': {count}" for label, count in counts.items())
         raise HomogenizationError(
-            f"consequences.folds: {folds} folds need two labels with {folds} reviews each; there are {there}. "
-            "Lower the folds, raise consequences.n_reviews, or set folds: null."
+            f"consequences: probes need two labels with {folds} reviews each; there are {there}. Raise "
+            "consequences.n_reviews, or set corpus.label_column: null for no probes."
         )
     fold_of_review = np.empty(len(names), dtype=np.int64)
     for label in counts:
@@ -125,12 +125,12 @@ def tabulate(
         shards: those of the corpus, which hold the labels.
         model: name of the model.
         variants: their names, `original` among them.
-        folds: number of folds; None where the reviews have no labels or nothing is probed.
+        folds: number of folds; None where the reviews have no labels.
         seed: seed of folds and permutations.
     """
     parts = [pl.DataFrame(schema=POOLED_READINGS_SCHEMA)]
     if folds is None:
-        logger.warning("no probes: consequences.folds or corpus.label_column is null")
+        logger.warning("no probes: corpus.label_column is null")
         return parts[0]
     pooled = read_tables(states)
     originals = pooled.filter(variant=ORIGINAL)

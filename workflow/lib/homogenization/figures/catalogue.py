@@ -93,7 +93,7 @@ _ENTRIES = (
     _Entry("attention.attention_heatmap", "Attention", "Attention received, by place"),
     _Entry("attention.attention_profile", "Attention", "Attention in three blocks"),
     _Entry("effects.components", "Causes", "What the components of a block do", of("component_jobs")),
-    _Entry("effects.dose", "Causes", "Steered attention", of("intervened_metrics")),
+    _Entry("effects.dose", "Causes", "Steered attention", of("is_steered")),
     _Entry("effects.conditions", "Causes", "Changed attention and its costs", of("intervention_jobs")),
     _Entry("curves.probes", "Causes", "What a probe finds", lambda study: study.reading and study.reading.folds),
     _Entry("texts.similarity", "Texts", "Similarity of the variants to the originals", of("rewritten")),

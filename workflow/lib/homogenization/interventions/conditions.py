@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
-from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.names.points import REGIONS
 from homogenization.run.errors import HomogenizationError
 
@@ -24,7 +23,7 @@ CONSTANT = "constant"  # all position ids are equal
 CENTRED, AFTER_QUARTER = "centred", "after_quarter"
 VIEWS = (ALL_TOKENS, WITHOUT_FIRST, CENTRED, AFTER_QUARTER)
 COSINE, TO_FIRST = "cosine_anisotropy", "cosine_to_first_token"
-METRICS = (COSINE, TO_FIRST, *SPECTRAL_METRICS)
+METRICS = (COSINE, "max_explainable_variance", "normalized_effective_rank", TO_FIRST)
 
 
 @dataclass(frozen=True)

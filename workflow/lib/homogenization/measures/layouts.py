@@ -146,6 +146,6 @@ def check_sums(model: LanguageModel, layout: Layout, points: Mapping[tuple[int, 
 
 def _refusal(model: LanguageModel, reason: str) -> HomogenizationError:
     return HomogenizationError(
-        f"{model.architecture}: {reason}, so the components of its blocks can't be told apart. Leave the model out of "
-        "components.models, or describe its blocks by an entry of LAYOUTS in homogenization/measures/layouts.py."
+        f"{model.architecture}: {reason}, so the components of its blocks can't be told apart. Leave out the model or "
+        "the section 'components', or describe its blocks in LAYOUTS of homogenization/measures/layouts.py."
     )

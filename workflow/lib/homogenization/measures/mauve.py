@@ -21,6 +21,7 @@ from homogenization.run.log import announce
 from homogenization.states.store import StateStore
 
 _EXPLAINED_VARIANCE = 0.9
+_DRAWS = 2  # of tokens and of cluster centres, whose spread is reported
 _STARTS = 5
 _MAX_ITERATIONS = 100
 _TOKENS_PER_CLUSTER = 10
@@ -93,8 +94,8 @@ def _clustered(scores: np.ndarray, rows: np.ndarray, n_clusters: int, seed: int)
     return min(runs, key=lambda run: run.inertia_).labels_
 
 
-def measure(store: StateStore, n_tokens: int | None, seeds: Sequence[int]) -> dict[str, pl.DataFrame]:
-    """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
+def measure(store: StateStore, n_tokens: int, seed: int) -> dict[str, pl.DataFrame]:
+    """MAUVE from each layer to the next and its split-half null, for two seeds: the table `mauve` (`MAUVE_SCHEMA`).
 
     Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
     where both are stored; `null`: layer l of A against layer l of B. So the two differ in the layer alone. Depth is
@@ -102,17 +103,17 @@ def measure(store: StateStore, n_tokens: int | None, seeds: Sequence[int]) -> di
 
     Args:
         store: states of one shard.
-        n_tokens: tokens in a half; fewer where the shard has less than twice as many; None for half of the shard.
-        seeds: seeds of the drawn tokens and of the cluster centres.
+        n_tokens: tokens in a half; fewer where the shard has less than twice as many.
+        seed: the first of two consecutive seeds of the drawn tokens and of the cluster centres.
     """
     available = int(store.review_offsets[-1])
-    size = min(n_tokens or available, available // 2)
+    size, seeds = min(n_tokens, available // 2), range(seed, seed + _DRAWS)
     if size < _MIN_TOKENS:
         announce(
             f"MAUVE: left out of shard {store.attributes['shard']} of {store.attributes['variant']}, which has "
             f"{available} tokens; at least {2 * _MIN_TOKENS} are needed."
         )
-        seeds = ()
+        seeds = range(0)
     table = measured_table(_rows(store, size, seeds), MAUVE_SCHEMA, store.attributes, store.n_blocks)
     return {"mauve": table.sort("layer_from", "layer_to", "seed")}
 

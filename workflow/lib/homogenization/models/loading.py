@@ -1,6 +1,5 @@
 """Configuration and network from a folder of safetensors, without code from that folder."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,37 +94,21 @@ def load_network(
 
 
 def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The model's context in tokens: its positions or, if it has none, the tokenizer's own limit; at most 10^9."""
+    """The model's context, the most tokens of a text: its positions or, if it has none, the tokenizer's own limit.
+
+    At most 10^9. Where rotary positions change with the length of a text (longrope, dynamic), the context ends where
+    they begin to.
+    """
     fields = config.get_text_config()
     positions = getattr(fields, "max_position_embeddings", None)
     if positions is None or positions <= 0:
         return min(tokenizer.model_max_length, 10**9)  # a tokenizer without a limit gives an immense number
-    if getattr(fields, "rope_parameters", None):
+    if rope := getattr(fields, "rope_parameters", None):
+        for parameters in (rope, *(nested for nested in rope.values() if isinstance(nested, dict))):
+            if parameters.get("rope_type") in ("longrope", "dynamic"):
+                positions = min(positions, parameters.get("original_max_position_embeddings") or positions)
         return positions
     # in RoBERTa's family, a text begins behind the position of padding
     embeddings = [module for name, module in skeleton(config).named_modules() if name.endswith("position_embeddings")]
     padding = next((getattr(module, "padding_idx", None) for module in embeddings), None)
     return positions if padding is None else positions - padding - 1
-
-
-def checked_max_tokens(
-    entry: Mapping[str, Any], config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path
-) -> int:
-    """The largest number of tokens of a text: `max_tokens` of a model's entry, or else the model's context.
-
-    Raises:
-        HomogenizationError: it is above the context, or a length from which rotary positions depend on a pass's longest
-            text, so that other reviews would change a review's states.
-    """
-    allowed = context_of(config, tokenizer)
-    max_tokens = entry["max_tokens"] or allowed
-    rope = getattr(config.get_text_config(), "rope_parameters", None) or {}
-    for parameters in (rope, *(nested for nested in rope.values() if isinstance(nested, dict))):
-        if parameters.get("rope_type") in ("longrope", "dynamic"):
-            allowed = min(allowed, parameters.get("original_max_position_embeddings") or allowed)
-    if max_tokens > allowed:
-        raise HomogenizationError(
-            f"max_tokens: {max_tokens} is more than {allowed}, the context of {folder}, or the length beyond which its "
-            f"rotary positions depend on the longest text. Set max_tokens to at most {allowed}."
-        )
-    return max_tokens

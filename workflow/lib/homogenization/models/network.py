@@ -18,7 +18,7 @@ from transformers import (
 from homogenization.models.blocks import base_of, blocks_of, refuse_several_streams
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
-from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network, skeleton
+from homogenization.models.loading import context_of, is_causal, load_config, load_network, skeleton
 from homogenization.models.tokens import load_tokenizer
 from homogenization.models.weights import resolve_weights
 
@@ -32,7 +32,7 @@ class LanguageModel:
     Attributes:
         network: network of transformers in evaluation mode, with its language-model head if it is causal and has one.
         tokenizer: fast tokenizer.
-        max_tokens: most tokens of a text, at most the model's context.
+        max_tokens: most tokens of a text, the model's context.
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
         provenance: weights, their revision, architecture, dtype, bos, max_tokens and library versions.
     """
@@ -95,20 +95,19 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
     """Load the model of a configuration entry: only safetensors, and no code with them.
 
     Args:
-        entry: entry of `models`: `weights`, `dtype`, `device` (auto: CUDA, MPS, CPU), `bos`, `max_tokens` (None: the
-            model's context).
+        entry: entry of `models`: `weights`, `dtype`, `device` (auto: CUDA, MPS, CPU), `bos`.
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
 
     Raises:
         HomogenizationError: files are missing or damaged; the architecture is unknown or can't be honoured; the device
-            is absent or too small; `max_tokens` is above the context; or `bos` is `always` and there is no BOS token.
+            is absent or too small; or `bos` is `always` and there is no BOS token.
     """
     weights = resolve_weights(entry["weights"])
     places = placement(entry["device"], gpus)
     config = load_config(weights.folder)
     refuse_several_streams(config, config.model_type)
     tokenizer = load_tokenizer(weights.folder, entry["bos"])
-    max_tokens = checked_max_tokens(entry, config, tokenizer, weights.folder)
+    max_tokens = context_of(config, tokenizer)
     predicts = is_causal(skeleton(config)) and type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
     auto_class = AutoModelForCausalLM if predicts else AutoModel
     options = {"config": config, "attn_implementation": "eager", **places}

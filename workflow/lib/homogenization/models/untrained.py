@@ -24,7 +24,6 @@ def build_random_model(
     random: Mapping[str, Any],
     seed: int,
     texts: Sequence[str],
-    vocab_size: int,
     folder: str | Path,
     *,
     head: bool = False,
@@ -35,7 +34,6 @@ def build_random_model(
         random: fields of the transformers configuration, `model_type` among them.
         seed: seed of the weights, which the architecture's own initialisation draws.
         texts: texts that train the tokenizer (`train_tokenizer`).
-        vocab_size: most tokens of the vocabulary.
         folder: folder of the files.
         head: whether the network has a language-model head.
 
@@ -43,7 +41,7 @@ def build_random_model(
         HomogenizationError: `model_type` or a field is unknown, transformers refuses the configuration, or the
             architecture has no such head.
     """
-    tokenizer = train_tokenizer(texts, vocab_size)
+    tokenizer = train_tokenizer(texts)
     config = _config(random, tokenizer)
     auto_class = AutoModelForCausalLM if head else AutoModel
     with told(f"weights.random: no {auto_class.__name__} of {config.model_type}"), torch.random.fork_rng(devices=[]):
@@ -58,7 +56,7 @@ def build_random_model(
     save_model(network, fast, folder)
 
 
-def train_tokenizer(texts: Sequence[str], vocab_size: int) -> Tokenizer:
+def train_tokenizer(texts: Sequence[str], vocab_size: int = 2000) -> Tokenizer:
     """A byte-level BPE tokenizer (Sennrich et al. 2016) of at most `vocab_size` tokens that puts BOS before a text."""
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)

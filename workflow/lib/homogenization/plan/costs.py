@@ -9,7 +9,7 @@ import polars as pl
 import torch
 
 from homogenization.models.blocks import blocks_of
-from homogenization.models.loading import checked_max_tokens, load_config, skeleton
+from homogenization.models.loading import context_of, load_config, skeleton
 from homogenization.models.tokens import load_tokenizer
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table
@@ -43,7 +43,7 @@ def plan_row(
 
     Args:
         folder: folder of these.
-        entry: `name`, `dtype`, `bos` and `max_tokens` (None: the model's context) of the model.
+        entry: `name`, `dtype` and `bos` of the model.
         states: the section `states`.
         jobs: (variant, shard, counted_as); `counted_as` is the variant whose texts are counted, `original` for a
             variant that is not written yet.
@@ -53,8 +53,7 @@ def plan_row(
         HomogenizationError: no tokenizer, an unknown architecture, or a text without tokens.
     """
     config, tokenizer = load_config(folder), load_tokenizer(folder, entry["bos"])
-    most = checked_max_tokens(entry, config, tokenizer, folder)
-    reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=most, bos=entry["bos"])
+    reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=context_of(config, tokenizer), bos=entry["bos"])
     reviews = {path: dict(read_table(path).select("review_id", "text").iter_rows()) for path in set(texts)}
     originals = {job[1]: reviews[path] for job, path in zip(jobs, texts, strict=True) if job[2] == ORIGINAL}
     row = {"model": entry["name"], "jobs": len(jobs), "reviews": 0, "reviews_left_out": 0, "tokens": 0}

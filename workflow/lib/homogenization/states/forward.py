@@ -273,7 +273,7 @@ def _memory_told(n_tokens: int, device: torch.device) -> Iterator[None]:
             raise
         raise HomogenizationError(
             f"a text of {n_tokens} tokens does not fit into the memory of {device}. Run the model in bfloat16 (dtype), "
-            "read shorter texts (max_tokens), or give it more GPUs (gpu)."
+            "read shorter texts (corpus.max_words), or give it more GPUs (gpu)."
         ) from error
 
 

@@ -48,8 +48,8 @@ def tokens_read(reader: Any, texts: Texts) -> tuple[list[str], Tokens]:
     fits = tokens_of(every, originals).lengths <= reader.max_tokens
     if len(every) and not fits.any():
         raise HomogenizationError(
-            f"max_tokens: none of the {len(every)} originals fits into {reader.max_tokens} tokens. Raise max_tokens of "
-            "this model, up to its context, or lower corpus.max_words."
+            f"none of the {len(every)} originals fits into {reader.max_tokens} tokens, the context of the model. Lower "
+            "corpus.max_words, or take a model with a longer context."
         )
     if list(originals) != list(texts.texts):
         fits &= tokens_of(every, texts.texts).lengths <= reader.max_tokens

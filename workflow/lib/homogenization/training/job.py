@@ -19,7 +19,9 @@ from homogenization.names.training import LOSSES_SCHEMA
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 from homogenization.training.penalty import PenalisedTrainer, kept_states, mean_over_texts
-from homogenization.training.texts import Reviews
+from homogenization.training.texts import BATCH_SIZE, Reviews
+
+MAX_TOKENS = 256  # of a review; a longer one is cut
 
 
 def train_model(model: LanguageModel, options: Mapping[str, Any], seed: int, reviews: Reviews, folder: Path) -> None:
@@ -54,7 +56,7 @@ def train_model(model: LanguageModel, options: Mapping[str, Any], seed: int, rev
     arguments = TrainingArguments(
         str(checkpoints),
         max_steps=options["steps"],
-        per_device_train_batch_size=options["batch_size"],
+        per_device_train_batch_size=BATCH_SIZE,
         learning_rate=options["learning_rate"],
         warmup_steps=options["steps"] // 10,
         seed=seed,
@@ -102,6 +104,7 @@ def read_held_out(
 
 
 def _token_ids(model: LanguageModel, reviews: pl.DataFrame) -> list[torch.Tensor]:
-    """Token ids of each review, cut behind the model's `max_tokens`; a review without a pair of tokens is left out."""
+    """Token ids of each review, cut behind `MAX_TOKENS`; a review without a pair of tokens is left out."""
     tokens = tokenize(model.tokenizer, reviews["review_id"].to_list(), reviews["text"].to_list(), model.bos)
-    return [torch.from_numpy(ids[: model.max_tokens]) for ids in tokens.by_review if len(ids) > 2]
+    most = min(MAX_TOKENS, model.max_tokens)
+    return [torch.from_numpy(ids[:most]) for ids in tokens.by_review if len(ids) > 2]

@@ -8,12 +8,13 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import words
 from homogenization.run.errors import HomogenizationError
 
+BATCH_SIZE = 8  # reviews that a step reads
 _WORDS_IN_ROW = 13  # that two texts share by being copies alone (Brown et al. 2020)
 
 Reviews = tuple[pl.DataFrame, pl.DataFrame]  # to train on, and held out: columns review_id and text
 
 
-def reviews_to_train_on(clean: pl.DataFrame, sampled: pl.DataFrame, batch_size: int) -> Reviews:
+def reviews_to_train_on(clean: pl.DataFrame, sampled: pl.DataFrame) -> Reviews:
     """The reviews of the corpus `clean` without the whole sample and without copies. A tenth, 200 at most, is held out.
 
     Raises:
@@ -23,10 +24,10 @@ def reviews_to_train_on(clean: pl.DataFrame, sampled: pl.DataFrame, batch_size: 
     ranked = pool[sorted(range(len(pool)), key=lambda row: seeded_hash(0, "held out", pool["review_id"][row]))]
     held_out = ranked[: min(-(-len(pool) // 10), 200)]
     training = without_copies(ranked[len(held_out) :], held_out["text"])
-    if len(training) < batch_size:
+    if len(training) < BATCH_SIZE:
         raise HomogenizationError(
             f"training: of {len(clean)} reviews, a sample of {len(sampled)} and its copies leave {len(training)} to "
-            f"train on, and a step reads {batch_size}. Lower batch_size or n_reviews, or give a larger corpus."
+            f"train on, and a step reads {BATCH_SIZE}. Lower n_reviews, or give a larger corpus."
         )
     return training, held_out
 
