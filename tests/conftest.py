@@ -72,9 +72,6 @@ SMALL = {
     "views": ["raw", "raw_without_first"],
     "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
     "mauve": {"n_tokens": 200},
-    "contrasts": {
-        "draws": 200,
-    },
     "components": {"variants": ["original"]},
     "interventions": {
         "n_reviews": 3,
@@ -82,7 +79,6 @@ SMALL = {
         "masked": ["first"],
     },
     "consequences": {"n_reviews": 12},
-    "examples": {},
 }
 
 

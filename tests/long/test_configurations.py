@@ -53,7 +53,7 @@ def test_each_configuration_plans(checkout, configuration, extractions):
 
 
 def test_numbers_in_nested_values_of_the_command_line_are_numbers(checkout):
-    printed = dry_run(checkout, "--config", "corpus={n_reviews: 32, shard_size: 8}", "examples=null")
+    printed = dry_run(checkout, "--config", "corpus={n_reviews: 32, shard_size: 8}")
     assert re.search(r"^extract_states +64$", printed, re.MULTILINE), printed[:3000]
 
 

@@ -25,9 +25,8 @@ def run_with_kills(project: Project, script: str, spares: str = "") -> None:
         ({"models.tiny.bos": "never"}, "extract_states", "extract_states"),
         ({"mauve.n_tokens": 150}, "compute_mauve", "measure"),
         ({"similarity.threshold": 0.6}, "collect_texts", "tabulate"),
-        ({"contrasts.draws": 300}, "estimate", "tabulate"),
+        ({"contrasts.margin": 0.03}, "estimate", "tabulate"),
         ({"figures.labels": {"tiny": "Tiny"}}, "plot_states", "plot"),
-        ({"examples": None}, "make_report", "make_report"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -6,7 +6,7 @@ from conftest import ROOT, Project, copy_workflow
 from homogenization.models.weights import resolve_weights
 from plain_numbers import SPECTRAL, compare_with_tables
 
-CONTRASTS = {"draws": 200, "min_reviews": 6}
+CONTRASTS = {"min_reviews": 6}
 
 
 def test_real_reviews_through_real_models(tmp_path, imdb, stories):

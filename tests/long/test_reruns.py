@@ -91,8 +91,7 @@ KEYS = [
     ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect")),
     ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate")),
     ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}),
-    ({"examples.reviews": ["0123456789ab"]}, REPORT),
-    ({"contrasts.draws": 300}, below("estimate", *EFFECTS)),
+    ({"contrasts.margin": 0.03}, below("estimate", *EFFECTS)),
     ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect_further")}),
 ]
 
@@ -245,7 +244,6 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(edited):
         "models.tiny.dtype": "bfloat16",
         "models.tiny.bos": "never",
         "models.tiny.weights.seed": 1,
-        "figures.views": ["raw"],
     }
     for key, value in changes.items():
         edited.config = with_changes(SMALL, {key: value})

@@ -28,7 +28,7 @@ OVERLAY = {
     "variants": {"end": None},
     "device": "auto",
     "metrics": ["effective_rank", "participation_ratio", "resultant_length", "first_token_attention_share"],
-    "contrasts": {"metrics": ["resultant_length"], "draws": 1000},
+    "contrasts": {"metrics": ["resultant_length"]},
     "mauve": {"n_tokens": 500},
     "components": {},
 }

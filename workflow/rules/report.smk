@@ -23,8 +23,8 @@ rule make_report:
         sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
         keyphrases=PHRASES,
         variants=of_variants("variants", STUDY.variants),
-        texts=of_jobs("measures", STUDY.example_jobs, name="texts"),
-        tokens=of_jobs("measures", STUDY.example_jobs, name="tokens"),
+        texts=of_jobs("measures", STUDY.jobs, name="texts"),
+        tokens=of_jobs("measures", STUDY.jobs, name="tokens"),
         figures=[f"<results>/figures/{figure['name']}.svg" for figure in SHOWN_FIGURES],
         csv=[table["file"] for table in SHOWN_CSV],
     output:

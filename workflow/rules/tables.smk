@@ -4,10 +4,9 @@
 # tables are made again where any of it is edited
 TABULATED_BY = (*MEASURED_BY, "variants", "metrics", "interventions.patterns", "interventions.schemas")
 TABULATED_BY += ("consequences.schemas", "tables")
-RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws")}
+RESAMPLING = {"seed": STUDY.seed}
 WITH_MARGIN = {"resampling": RESAMPLING | STUDY.contrasts.params("margin")}
 ENOUGH_REVIEWS = {"n_reviews": STUDY.corpus.n_reviews, **STUDY.contrasts.params("min_reviews")}
-BALANCE = {"pairs": STUDY.balanced, "max_imbalance": STUDY.contrasts.max_imbalance}
 # MB of a number of each text that each model reads
 BY_READINGS = 6 * STUDY.n_readings // 5
 
@@ -108,7 +107,7 @@ rule collect_further:
         tables={
             "tables.mauve": {},
             **when(STUDY.component_jobs, **{"tables.components": {}}),
-            **when(STUDY.balanced, **{"tables.balance": BALANCE}),
+            **when(STUDY.balanced, **{"tables.balance": {"pairs": STUDY.balanced}}),
             **when(STUDY.trained_models, **{"tables.training": {"models": STUDY.trained_models}}),
         },
     script:

@@ -195,4 +195,3 @@ def test_examples_are_chosen_by_a_contrast_of_a_shown_variant_with_controls_at_t
     assert study_of(variants=edges).example_choice["variant"] == "front"
     alone = study_of(variants={"original": {"rewriter": "none"}})
     assert alone.example_choice["variant"] is None
-    assert study_of(examples=None).example_jobs == []

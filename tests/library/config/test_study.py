@@ -83,8 +83,6 @@ def test_six_lines_are_a_study(tmp_path):
     end = {"rewriter": "rules", "position": "end"}
     assert load_study(six | {"variants": {"end": end}}).rewritten == ["front", "front-inward", "end"]
     assert load_study(six | {"variants": {"end": end, "front-inward": None}}).rewritten == ["front", "end"]
-    assert study.example_jobs == study.jobs
-    assert load_study(six | {"examples": None}).example_jobs == []
     bare = load_study(six | {"variants": SMALL["variants"]})
     assert bare.controls == {}
     assert study.contrasted == [("front", "original"), ("front-inward", "original"), ("front", "front-inward")]

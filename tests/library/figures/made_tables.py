@@ -25,12 +25,10 @@ SHOWN = {
     "models": MODELS,
     "variants": VARIANTS,
     "ladder": ["blocks-4", "words"],
-    "views": ["raw", "raw_without_first"],
     "pairs": [*((name, "original") for name in LOSSES), ("front", "inward")],
     "margin": 0.02,
     "threshold": 0.9,
     "min_reviews": 4,
-    "max_imbalance": 0.25,
     "title": "The title",
 }
 COSINE, RANK = ("cosine_anisotropy", "without_first"), ("normalized_effective_rank", "raw_without_first")

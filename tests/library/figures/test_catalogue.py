@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT, SMALL, with_changes
 from homogenization.config.figures import shown_of
 from homogenization.config.study import load_study
-from homogenization.figures.catalogue import FIGURES, figures_of, page_figures
+from homogenization.figures.catalogue import FIGURES, drawn_metrics, figures_of, page_figures
 from homogenization.figures.style import STEPS, pattern_styles, variant_styles
 
 pytestmark = pytest.mark.usefixtures("in_project")
@@ -39,7 +39,7 @@ def test_a_study_with_everything_draws_everything():
         ({"variants.few": None, "variants.more": None}, {"disorder", "disorder_depth"}),
         ({"models": SMALL["models"]}, {"training"}),
         ({"contrasts.pairs": []}, {"contrast", "parts", "disorder", "disorder_depth"}),
-        ({"views": ["raw"], "figures.views": ["raw"]}, {"one_token"}),
+        ({"views": ["raw"]}, {"one_token"}),
         ({"components": None}, {"components"}),
         ({"interventions.steering": None}, {"dose"}),
         ({"corpus.label_column": None}, {"probes"}),
@@ -82,13 +82,12 @@ def test_a_figure_has_a_function_and_a_short_caption(name):
         ({}, ["normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy"]),
         ({"contrasts.metrics": ["n_tokens", "cosine_anisotropy"]}, ["cosine_anisotropy"]),
         ({"metrics": ["participation_ratio", "n_tokens"]}, ["participation_ratio"]),
-        ({"figures.metrics": ["schatten_1_ratio"]}, ["schatten_1_ratio"]),
     ],
 )
 def test_the_metrics_that_a_study_lists_are_drawn(changes, drawn):
     raw = {name: value for name, value in copy.deepcopy(SMALL).items() if name != "metrics"}
     raw |= {"interventions": None, "consequences": None}
-    assert load_study(with_changes(raw, changes)).drawn_metrics == drawn
+    assert drawn_metrics(load_study(with_changes(raw, changes))) == drawn
 
 
 def test_labels_are_in_the_order_of_the_study_and_the_ladder_in_that_of_disorder():

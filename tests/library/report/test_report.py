@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from homogenization.report.report import out_of_balance
-from homogenization.run.errors import HomogenizationError
-from library.report.made_report import BAD, MODELS, ORIGIN, REVIEWS, TEXTS, Read, claims_table, made_page, tables
+from library.report.made_report import BAD, MODELS, ORIGIN, TEXTS, Read, claims_table, made_page, tables
 
 BIG, SMALL = (label for _, label in MODELS)
 NUMBER = r"[−\d.]+"
@@ -102,15 +101,10 @@ def test_a_study_says_what_it_is_and_a_sentence_of_it(read):
         assert text.partition(".")[0] in read.text
 
 
-def test_a_study_without_claims_texts_or_figures_has_a_page(tmp_path):
+def test_a_study_without_claims_or_figures_has_a_page(tmp_path):
     empty = {"claims": None, "balance": None, "summary": tables()["summary"].clear()}
-    read = Read(made_page(tmp_path, empty, examples=None, figures=[], csv=[]))
-    assert [of["id"] for tag, of in read.tags if tag == "section"] == ["answer", "appendix"]
-
-
-def test_a_review_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(HomogenizationError, match=r"examples\.reviews: ffff"):
-        made_page(tmp_path, examples={"reviews": ["ffff", REVIEWS[0]], "tokens": 6})
+    read = Read(made_page(tmp_path, empty, figures=[], csv=[]))
+    assert [of["id"] for tag, of in read.tags if tag == "section"] == ["answer", "texts", "appendix"]
 
 
 def test_ids_of_figures_are_their_own(page):

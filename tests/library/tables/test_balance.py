@@ -82,7 +82,7 @@ TOKENS = {"small": {"front": 22, "scattered": 11}, "large": {"front": 11, "scatt
 
 def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
     pairs = [("front", "scattered", "rewriting"), ("scattered", "front", None)]
-    table = tabulate(similarity_of("abc", "ab"), predictions_of(**TOKENS), pairs, 0.25)
+    table = tabulate(similarity_of("abc", "ab"), predictions_of(**TOKENS), pairs)
     assert dict(table.schema) == BALANCE_SCHEMA
     assert table.select("variant", "control", "role").unique(maintain_order=True).rows() == pairs
     front = table.filter(variant="front")
@@ -106,10 +106,10 @@ def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
 
 def test_texts_that_are_the_same_are_in_no_comparison_and_a_pair_without_a_review_has_no_row():
     pair = [("front", "scattered", "edge")]
-    table = tabulate(similarity_of("abc", "abc", same="a"), predictions_of(**TOKENS), pair, 0.25)
+    table = tabulate(similarity_of("abc", "abc", same="a"), predictions_of(**TOKENS), pair)
     assert dict(table.select("covariate", "n_reviews").rows())["f1"] == 2
     nothing_read = pl.DataFrame(schema=PREDICTIONS_SCHEMA)
-    assert tabulate(similarity_of("a", "b"), nothing_read, pair, 0.25).is_empty()
+    assert tabulate(similarity_of("a", "b"), nothing_read, pair).is_empty()
 
 
 @pytest.mark.parametrize(("bound", "balanced"), [(0.5, True), (0.49, False)])

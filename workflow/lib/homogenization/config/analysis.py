@@ -1,4 +1,4 @@
-"""The part of the configuration on analyses: of the states, of consequences, of single reviews; claims and figures."""
+"""The part of the configuration on analyses: of the states, of consequences; claims and figures."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,8 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, fie
 from homogenization.config.claims import load_all_claims
 from homogenization.config.models import OfVariants
 from homogenization.config.paths import InputPath, readable
-from homogenization.measures.views import VIEWS
-from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT
+from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.sections import Section, names_of, once, refused, without_nulls
 from homogenization.variants.ratings import readings
 
@@ -23,7 +22,6 @@ Pair = Annotated[
     Field(min_length=2, max_length=2),
     AfterValidator(refused(lambda pair: pair[0] == pair[1], "{} is no pair of two variants; write [variant, minus]")),
 ]
-_DRAWN = [name for name in METRIC_NAMES if name != TOKEN_COUNT]  # which depth does not change
 _STRING = {"type": "string"}
 # one file may stand without a list
 ClaimsFiles = Annotated[
@@ -68,8 +66,6 @@ number of tokens alone."""
     by: str | None = None
     """Column of a local `corpus.source` whose values are groups of reviews, each contrasted beside all of them; null: \
 no groups."""
-    draws: int = Field(10_000, ge=100)
-    """Sign flips of tests, and bootstrap draws of what is no mean."""
     margin: float = Field(0.02, ge=0, lt=1)
     """Differences are negligible if their 99 % interval lies within this share of the yardstick of the metric in the \
 model: the range over the layers of the originals' median, without the first token, or how far reviews lie apart where \
@@ -78,9 +74,6 @@ that is more."""
     """Fewest reviews, accepted in both variants with texts that differ, with which a comparison is tested, and fewest \
 with which an effect or slope of changed attention is; a rewritten variant with fewer accepted ones is not drawn as a \
 curve. The p of n reviews can't be below 2 / 2^n: with five, none is below .05."""
-    max_imbalance: float = Field(0.25, gt=0)
-    """Largest standardised mean difference (absolute) of a covariate between a variant and its control that counts as \
-balanced."""
 
 
 class Components(OfVariants):
@@ -101,26 +94,12 @@ is always there."""
     _texts = field_validator("variants")(_with_the_original("all others are compared with"))
 
 
-class Examples(Section):
-    """Reviews that the report shows token by token, the original beside each variant."""
-
-    reviews: list[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]] | None = Field(None, min_length=1)
-    """Reviews by id; null: those with the least, the median and the greatest difference of the first contrast after \
-the last block."""
-
-
 class Figures(Section):
-    """Metrics, views and labels of figures; an edit reruns no computation."""
+    """Style and labels of figures; an edit reruns no computation."""
 
     style: Literal["report", "paper"] = "report"
     """`paper`: as wide as a column (one panel) or a page, 8 pt text, without title and note, which stand in the \
 metadata of SVG and PDF."""
-    metrics: names_of(_DRAWN) | None = None
-    """Metrics that are drawn against depth and, where they are contrasted, as differences; null: those that `metrics` \
-or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, `max_explainable_variance` and \
-`cosine_anisotropy`."""
-    views: names_of(VIEWS, 1) = Field(["raw", "raw_without_first"])
-    """Views that are drawn: a column for each in the figure of a metric, a file for each of differences."""
     labels: dict[str, str] = Field({})
     """Name of a model or variant in every figure and on every page of the report; tables keep the key."""
 

@@ -12,10 +12,8 @@ def shown_of(study: Study) -> dict[str, Any]:
         "models": {name: study.figures.labels.get(name, name) for name in study.models},
         "variants": {name: study.figures.labels.get(name, name) for name in study.variants},
         "ladder": sorted(blocks, key=lambda name: (blocks[name] == "words", blocks[name])),
-        "views": study.figures.views,
         "pairs": study.contrasted,
         "margin": study.contrasts.margin,
         "threshold": study.similarity.threshold,
         "min_reviews": study.contrasts.min_reviews,
-        "max_imbalance": study.contrasts.max_imbalance,
     }

@@ -15,7 +15,6 @@ from homogenization.config.analysis import (
     Components,
     Consequences,
     Contrasts,
-    Examples,
     Figures,
     Mauve,
 )
@@ -83,8 +82,6 @@ class Keys(Section):
     """What is done to the attention of models; null: nothing."""
     consequences: Consequences | None = None
     """What homogenization costs, untouched and under interventions; null: not computed."""
-    examples: Examples | None = Examples()
-    """Reviews that are shown token by token; null: none."""
     claims: ClaimsFiles = Field(["config/claims.yaml"], validate_default=True)
     """File of claims to judge, or several files; null: none."""
     figures: Figures = Figures()
@@ -145,17 +142,12 @@ class Keys(Section):
             _check_names(getattr(chosen, key, None) or (), info, entries, key)
         return chosen
 
-    @field_validator("contrasts", "figures")
+    @field_validator("contrasts")
     @classmethod
-    def computed(cls, chosen: Contrasts | Figures, info: ValidationInfo) -> Contrasts | Figures:
-        """Views and metrics are among those that the study computes."""
-        for key, known in (("views", VIEWS), ("metrics", METRIC_NAMES)):
-            # where the key of the study holds mistakes itself, those that there are
-            missing = [name for name in getattr(chosen, key, None) or () if name not in info.data.get(key, known)]
-            if missing:
-                raise ValueError(
-                    f"{key} {missing} are not among the computed '{key}'; add them there or leave them out"
-                )
+    def computed(cls, chosen: Contrasts, info: ValidationInfo) -> Contrasts:
+        """Metrics are among those that the study computes; where these hold mistakes, among all."""
+        if missing := [name for name in chosen.metrics or () if name not in info.data.get("metrics", METRIC_NAMES)]:
+            raise ValueError(f"metrics {missing} are not among the computed 'metrics'; add them or leave them out")
         return chosen
 
     @field_validator("consequences")

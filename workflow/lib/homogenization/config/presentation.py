@@ -4,7 +4,7 @@ from typing import Any
 
 from homogenization.config.figures import shown_of
 from homogenization.config.study import Study
-from homogenization.figures.catalogue import HEADLINE_METRICS
+from homogenization.figures.catalogue import HEADLINE_METRICS, drawn_metrics
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.sections import Section
@@ -14,7 +14,7 @@ def report_parameters(study: Study) -> dict[str, Any]:
     """What the report says besides its tables, as plain values (`report.report`)."""
     figures = shown_of(study)
     shown_keys = ("source", "subset", "revision", "split", "n_reviews")
-    drawn = [name for name in HEADLINE_METRICS if name in study.metrics] or study.drawn_metrics
+    drawn = [name for name in HEADLINE_METRICS if name in study.metrics] or drawn_metrics(study)
     compared = {variant for variant, minus in study.contrasted if minus == ORIGINAL} & set(study.placed)
     controls = {control for of_variant in study.controls.values() for control in of_variant.values()}
     return {
@@ -24,12 +24,7 @@ def report_parameters(study: Study) -> dict[str, Any]:
         "weights": {name: _given(model.weights) for name, model in study.models.items()},
         "corpus": {name: value for name, value in _given(study.corpus).items() if name in shown_keys},
         "uncontrolled": [name for name in study.rewritten if name in compared - controls - study.controls.keys()],
-        "examples": study.examples
-        and {
-            "model": next(iter(study.models)),
-            "choice": study.example_choice,
-            **study.examples.params("reviews"),
-        },
+        "examples": {"model": next(iter(study.models)), "choice": study.example_choice},
         "curves": {
             "metrics": [[name, describe_metric(name).title] for name in drawn],
             "ladder": figures["ladder"],

@@ -204,11 +204,6 @@ class Study(Keys):
         return [ORIGINAL, *(name for name in self.rewritten if name in (self.audit.variants or self.placed))]
 
     @property
-    def example_jobs(self) -> list[tuple[str, str, str]]:
-        """The jobs whose tokens the report shows."""
-        return self.jobs if self.examples else []
-
-    @property
     def example_choice(self) -> dict[str, Any]:
         """The difference by which example reviews are chosen: `variant`, `minus`, `metric` and `view`.
 
@@ -291,25 +286,6 @@ class Study(Keys):
 
     def _claimed(self, table: str) -> list[dict[str, Any]]:
         return [claim for claim in self.judged_claims if claim["table"] == table]
-
-    @property
-    def drawn_metrics(self) -> list[str]:
-        """The metrics that have a figure: as configured, or those that any section lists, or those of a first look."""
-        chosen = self.figures.metrics
-        if chosen is None:
-            listed = [*(self.metrics if "metrics" in self.model_fields_set else ()), *(self.contrasts.metrics or ())]
-            chosen = dict.fromkeys(listed or HEADLINE_METRICS)
-        return [name for name in chosen if name in self.metrics and name != TOKEN_COUNT]
-
-    @property
-    def drawn_contrasts(self) -> list[str]:
-        """Those of them whose differences are drawn."""
-        return [name for name in self.drawn_metrics if name in self.contrasted_metrics]
-
-    def drawn_views(self, metric: str) -> list[str]:
-        """The views in which a metric is drawn: those of `figures.views` that it has, or all that it has."""
-        there = describe_metric(metric).views or self.views
-        return [view for view in self.figures.views if view in there] or list(there)
 
     @cached_property
     def judged_claims(self) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from operator import attrgetter as of
 from typing import Any, NamedTuple
 
 from homogenization.figures.view_labels import headline_first, view_label
-from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.catalogue import TOKEN_COUNT, describe_metric
 from homogenization.metrics.registry import WITHOUT_FIRST
 
 # What a first look at a study needs; of the figures of a metric, the page shows these.
@@ -71,19 +71,27 @@ def _has_rank(study: Any) -> bool:
     return both and "normalized_effective_rank" in study.metrics
 
 
+def drawn_metrics(study: Any) -> list[str]:
+    """The metrics that have a figure over depth: those that any section lists, or those of a first look."""
+    listed = [*(study.metrics if "metrics" in study.model_fields_set else ()), *(study.contrasts.metrics or ())]
+    chosen = dict.fromkeys(listed or HEADLINE_METRICS)
+    return [name for name in chosen if name in study.metrics and name != TOKEN_COUNT]
+
+
 def _metrics(study: Any) -> Iterable[dict[str, str]]:
-    return [{"metric": metric} for metric in study.drawn_metrics]
+    return [{"metric": metric} for metric in drawn_metrics(study)]
 
 
 def _contrasts(study: Any, n_views: int | None = None) -> Iterable[dict[str, str]]:
-    views = {metric: headline_first(study.drawn_views(metric))[:n_views] for metric in study.drawn_contrasts}
-    return [{"metric": metric, "view": view} for metric in views for view in views[metric]]
+    contrasted = [name for name in drawn_metrics(study) if name in study.contrasted_metrics]
+    views = {name: headline_first(describe_metric(name).views or study.views)[:n_views] for name in contrasted}
+    return [{"metric": name, "view": view} for name in views for view in views[name]]
 
 
 _ENTRIES = (
     _Entry("disorder.disorder", "Answer", "Disorder, not position", _has_ladder),
     _Entry("curves.one_token", "Answer", "The collapse is one token", _has_rank),
-    _Entry("curves.metric", "Metrics", "", of("drawn_metrics"), _metrics, "metrics"),
+    _Entry("curves.metric", "Metrics", "", drawn_metrics, _metrics, "metrics"),
     _Entry("curves.first_token", "Metrics", "The first token", lambda study: FIRST_TOKEN & {*study.metrics}),
     _Entry("curves.extrema", "Metrics", "Peaks and troughs over depth", of("contrasted_metrics")),
     _Entry("curves.mauve", "Metrics", "MAUVE between consecutive layers", of("mauve_variants")),

@@ -48,7 +48,7 @@ def metric(tables: Tables, shown: Shown) -> Figure:
     labels = {name: label for name, label in shown.variants.items() if label not in few}
     styles = named_in(variant_styles(shown.variants, shown.ladder), labels)
     table = table.filter(pl.col("variant").is_in(list(labels)))
-    panels = Panels({view: view_label(view) for view in headline_first(table["view"], shown.views)}, shown.models)
+    panels = Panels({view: view_label(view) for view in headline_first(table["view"])}, shown.models)
     for (model, view), axes in panels.axes.items():
         rows = table.filter(model=model, view=view)
         draw_variants(axes, rows.filter(point=RESIDUAL_STREAM), styles)

@@ -41,12 +41,10 @@ class Shown:
     models: Named
     variants: Named
     ladder: Sequence[str] = ()  # variants with growing disorder, the least first
-    views: Sequence[str] = ()  # that are drawn of spectral metrics
     pairs: Sequence[Sequence[str]] = ()  # variants that are contrasted, and what is subtracted from them
     margin: float = 0.0  # differences are negligible within this share of the yardstick
     threshold: float = 0.0  # least F1 at which a rewritten review is accepted
     min_reviews: int = 0  # fewest accepted reviews of a rewritten variant that is drawn
-    max_imbalance: float = 0.0  # largest absolute standardised difference that counts as balanced
     title: str = ""
     metric: str = ""
     view: str = ""

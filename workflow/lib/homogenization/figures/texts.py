@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from homogenization.figures.grammar import ONE, Panels, Shown, Tables, draw_dots, legend_of, named_in
 from homogenization.figures.style import DARK, GREY, MARGIN, ZERO, LineStyle, variant_styles
 from homogenization.names.variants import RANDOM_PAIRS
+from homogenization.tables.balance import MAX_IMBALANCE
 
 
 def similarity(tables: Tables, shown: Shown) -> Figure:
@@ -62,18 +63,18 @@ def balance(tables: Tables, shown: Shown) -> Figure:
     table = tables["balance"].filter(pl.col("control").is_in(list(shown.variants)))
     lane = pl.concat_str("covariate", pl.col("model").fill_null(""), separator=" ")
     smd = dict.fromkeys(("mean", "ci_low", "ci_high"), pl.col("smd").clip(-_MOST, _MOST))
-    table = table.with_columns(lane=lane, filled=pl.col("smd").abs() > shown.max_imbalance, **smd)
+    table = table.with_columns(lane=lane, filled=pl.col("smd").abs() > MAX_IMBALANCE, **smd)
     models = {"": ""} | {model: f", {label}" for model, label in shown.models.items()}
     lanes = {f"{name} {model}": label + end for name, label in _COVARIATES.items() for model, end in models.items()}
     lanes = named_in(lanes, table["lane"])
     styles = {name: style._replace(dashes="") for name, style in variant_styles(shown.variants, shown.ladder).items()}
-    edge = 1.1 * max(2 * shown.max_imbalance, table["mean"].fill_nan(None).abs().max() or 0)
+    edge = 1.1 * max(2 * MAX_IMBALANCE, table["mean"].fill_nan(None).abs().max() or 0)
     variants, height = named_in(shown.variants, table["variant"]), 0.3 * len(lanes) + 0.6
     panels = Panels(variants, height=height, share="xy", lanes=lanes.values())
     for (_, variant), axes in panels.axes.items():
         rows = table.filter(variant=variant)
         draw_dots(axes, rows, lanes, named_in(styles, rows["control"]), hue="control")
-        axes.axvspan(-shown.max_imbalance, shown.max_imbalance, color=MARGIN, lw=0, zorder=0.5)
+        axes.axvspan(-MAX_IMBALANCE, MAX_IMBALANCE, color=MARGIN, lw=0, zorder=0.5)
         axes.axvline(0, **ZERO)
         axes.set_xlim(-edge, edge)
     roles = {name: f" ({role} control)" if role else "" for name, role in table.select("control", "role").iter_rows()}

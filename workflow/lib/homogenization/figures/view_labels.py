@@ -1,8 +1,8 @@
 """The labels of views in figures, for those of the spectra and those of the geometry, and their order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from homogenization.measures.views import VIEWS, look_of
+from homogenization.measures.views import ROWS_OF, VIEWS, look_of
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 
 _TOKENS = {ALL_TOKENS: "all tokens", WITHOUT_FIRST: "without the first token"}
@@ -16,8 +16,7 @@ def view_label(view: str) -> str:
     return _TOKENS.get(view, view.replace("_", " "))
 
 
-def headline_first(present: Iterable[str], wanted: Sequence[str] = ()) -> list[str]:
-    """Those of the `wanted` views that are `present`, or all that are; those without the first token come first."""
+def headline_first(present: Iterable[str]) -> list[str]:
+    """The views that are drawn: of the spectra, of the tokens as they are; those without the first token come first."""
     there = set(present)
-    chosen = [view for view in wanted if view in there] or sorted(there)
-    return sorted(chosen, key=lambda view: not view.endswith(WITHOUT_FIRST))
+    return sorted(there & set(ROWS_OF.values()) or there, key=lambda view: (not view.endswith(WITHOUT_FIRST), view))

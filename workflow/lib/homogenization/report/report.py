@@ -23,7 +23,6 @@ from homogenization.report.curves import curves, scripts
 from homogenization.report.examples import chosen_reviews
 from homogenization.report.page import grouped, render
 from homogenization.report.texts import one_sentence, text_data
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_input, read_table, read_tables
 from homogenization.tables.balance import BALANCE_SCHEMA
 from homogenization.tables.extraction import records
@@ -78,7 +77,7 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
         first=figures.pop("Answer", []),
         figures=figures,
         csv=list(map(table_of, inputs["csv"], shown["csv"])),
-        texts=examples and text_data(*chosen_texts(inputs, tables, examples), texts, phrases),
+        texts=text_data(*chosen_texts(inputs, tables, examples), texts, phrases),
         charts=curves(tables["summary"], tables["contrasts"], **shown["curves"], **labels),
         scripts=scripts(),
     )
@@ -95,23 +94,10 @@ def texts_by_review(variants: pl.DataFrame) -> dict[str, dict[str, str]]:
 def chosen_texts(
     inputs: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], examples: Mapping[str, Any]
 ) -> tuple[dict[str, pl.DataFrame], list[tuple[str, str]]]:
-    """The tables `texts` and `tokens` of the reviews that are shown, and these: (review_id, which it is).
-
-    Raises:
-        HomogenizationError: a review that the configuration names is not in the sample.
-    """
+    """The tables `texts` and `tokens` of the reviews that are shown, and these: (review_id, which it is)."""
+    metrics = pl.scan_parquet(inputs["metrics"]).filter(model=examples["model"], point=RESIDUAL_STREAM).collect()
     known = tables["sample"]["review_id"].to_list()
-    if named := examples["reviews"]:
-        if missing := [name for name in named if name not in known]:
-            raise HomogenizationError(
-                f"examples.reviews: {', '.join(missing)} is not in the sample. Allowed are the values of review_id in "
-                "the files of the folder corpus, in the results."
-            )
-        chosen = [(name, "named in the configuration") for name in named]
-    else:
-        model, choice = examples["model"], examples["choice"]
-        metrics = pl.scan_parquet(inputs["metrics"]).filter(model=model, point=RESIDUAL_STREAM).collect()
-        chosen = chosen_reviews(metrics, tables["similarity"], known, **choice)
+    chosen = chosen_reviews(metrics, tables["similarity"], known, **examples["choice"])
     of_reviews = pl.DataFrame({"review_id": [name for name, _ in chosen]}, {"review_id": pl.String})
     read = {
         name: pl.concat(read_table(file).join(of_reviews, on="review_id", how="semi") for file in inputs[name])

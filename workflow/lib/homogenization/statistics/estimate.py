@@ -57,16 +57,16 @@ class Settings:
     """How a study estimates.
 
     Attributes:
-        draws: number of sign flips, or of bootstrap draws.
         confidence: level of the intervals, between 0 and 1; tests are at the level 1 - confidence.
         seed: seed of the draws, the same for every model.
+        draws: number of sign flips, or of bootstrap draws.
         margin: share of the yardstick within which a difference is negligible; NaN where none is.
         min_reviews: fewest units with which a cell is tested.
     """
 
-    draws: int
     confidence: float = 0.95
     seed: int = 0
+    draws: int = 10_000
     margin: float = np.nan
     min_reviews: int = 0
 

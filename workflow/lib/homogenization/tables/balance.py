@@ -26,8 +26,9 @@ BALANCE_SCHEMA = {
     #: fewer than two reviews
     "smd": pl.Float64,
     **columns("n_reviews"),
-    "balanced": pl.Boolean,  #: its absolute value is at most `contrasts.max_imbalance`; empty where it is NaN
+    "balanced": pl.Boolean,  #: its absolute value is at most `MAX_IMBALANCE`; empty where it is NaN
 }
+MAX_IMBALANCE = 0.25  # largest absolute standardised mean difference that counts as balanced (Rubin 2001)
 SCHEMAS = {"balance": BALANCE_SCHEMA}
 _ROUNDING = 1e-12  # smaller differences and spreads, as a fraction of the values, are rounding
 _OF_TEXT = ("displacement", "first_word_changed", "f1", "loss_per_word")
@@ -38,7 +39,6 @@ def tabulate(
     similarity: pl.DataFrame,
     predictions: pl.DataFrame,
     pairs: Sequence[tuple[str, str, str | None]],
-    max_imbalance: float,
 ) -> pl.DataFrame:
     """The table `balance` (`BALANCE_SCHEMA`), in the order of `pairs`; a covariate that no review has has no row.
 
@@ -46,7 +46,6 @@ def tabulate(
         similarity: the table `similarity`.
         predictions: the table `predictions`, which has the number of tokens.
         pairs: (variant, control, role).
-        max_imbalance: largest absolute standardised mean difference that counts as balanced.
     """
     values, parts = covariates(similarity, predictions), [pl.DataFrame(schema=BALANCE_SCHEMA)]
     for variant, control, role in pairs:
@@ -60,7 +59,7 @@ def tabulate(
             standardised_mean_difference("value", "value_control").alias("smd"),
             pl.len().alias("n_reviews"),
         )
-        balanced = (pl.col("smd").abs() <= max_imbalance).alias("balanced")
+        balanced = (pl.col("smd").abs() <= MAX_IMBALANCE).alias("balanced")
         named = {"variant": pl.lit(variant), "control": pl.lit(control), "role": pl.lit(role, pl.String)}
         rows = rows.with_columns(pl.when(pl.col("smd").is_not_nan()).then(balanced), **named)
         order = pl.col("covariate").cast(pl.Enum(_COVARIATES))
