@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import torch
+from scipy.spatial.distance import cdist
 from transformers import AutoModel, AutoTokenizer
 
 LOOKS = {
@@ -50,8 +51,33 @@ def spectral_metrics(rows: np.ndarray, look: str) -> dict[str, float]:
     }
 
 
-def geometry_metrics(tokens: np.ndarray) -> dict[str, dict[str, float]]:
-    """Metrics of norms and cosines of one layer, (n, d) float64, with and without the first token."""
+def curvature(tokens: np.ndarray) -> float:
+    """Mean angle between consecutive steps, in degrees."""
+    steps = np.diff(tokens, axis=0)
+    lengths = np.linalg.norm(steps, axis=1)
+    pairs = np.flatnonzero(lengths[1:] * lengths[:-1])  # a step between equal tokens has no angle
+    cosines = [steps[i] @ steps[i + 1] / lengths[i] / lengths[i + 1] for i in pairs]
+    return np.degrees(np.arccos(cosines)).mean()
+
+
+def intrinsic_dimension(tokens: np.ndarray) -> float:
+    """TwoNN of the tokens that differ."""
+    distances = np.sort(cdist(*[np.unique(tokens, axis=0)] * 2), axis=1)
+    return (len(distances) - 1) / np.log(distances[:, 2] / distances[:, 1]).sum()
+
+
+def nearest(tokens: np.ndarray, k: int = 10) -> list[set[int]]:
+    """The nearest other tokens of each token; of equally near ones the earlier."""
+    distances = cdist(tokens, tokens)
+    np.fill_diagonal(distances, np.inf)
+    return [set(np.argsort(row.astype(np.float32), kind="stable")[:k].tolist()) for row in distances]
+
+
+def geometry_metrics(tokens: np.ndarray, before: np.ndarray | None) -> dict[str, dict[str, float]]:
+    """Metrics of norms, cosines and distances of one layer, (n, d) float64, with and without the first token.
+
+    `before` are the same tokens at the layer before.
+    """
     lengths = np.linalg.norm(tokens, axis=1)
     units = tokens / lengths[:, None]
     cosines = units @ units.T
@@ -63,11 +89,17 @@ def geometry_metrics(tokens: np.ndarray) -> dict[str, dict[str, float]]:
             "resultant_length": np.linalg.norm(units[start:].mean(axis=0)),
             "cosine_anisotropy": pairs.mean(),
             "cosine_dispersion": pairs.std(),
+            "curvature": curvature(tokens[start:]),
+            "intrinsic_dimension": intrinsic_dimension(tokens[start:]),
         }
+        if before is not None:
+            kept = zip(nearest(tokens[start:]), nearest(before[start:]), strict=True)
+            metrics[view]["neighbourhood_overlap"] = np.mean([len(now & then) / len(now) for now, then in kept])
     metrics["all_tokens"] |= {
         "first_token_norm": lengths[0],
         "first_token_norm_ratio": lengths[0] / np.median(lengths[1:]),
         "first_token_energy_share": lengths[0] ** 2 / (lengths**2).sum(),
+        "first_token_explained_variance": ((tokens @ units[0]) ** 2).sum() / (lengths**2).sum(),
         "cosine_to_first_token": cosines[0, 1:].mean(),
         "n_tokens": len(tokens),
     }
@@ -107,14 +139,15 @@ def token_ids(tokenizer: AutoTokenizer, text: str, bos: str, max_tokens: int) ->
 
 def measure_review(output: object, looks: list[str]) -> list[dict]:
     """Rows of layer, view and metrics of one review, from the model's output."""
-    rows = []
+    rows, before = [], None
     for layer, states in enumerate(output.hidden_states):
         tokens = states[0].double().cpu().numpy()
         for name in looks:
             rows.append({"layer": layer, "view": name, **spectral_metrics(LOOKS[name](tokens), name)})
             without_first = spectral_metrics(LOOKS[name](tokens[1:]), name)
             rows.append({"layer": layer, "view": f"{name}_without_first", **without_first})
-        of_views = geometry_metrics(tokens)
+        of_views = geometry_metrics(tokens, before)
+        before = tokens
         if layer > 0:
             for view, metrics in attention_metrics(output.attentions[layer - 1][0].double().cpu().numpy()).items():
                 of_views[view] |= metrics

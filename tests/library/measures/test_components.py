@@ -20,6 +20,7 @@ from homogenization.measures.components import (
 )
 from homogenization.measures.layouts import LAYOUTS, check_sums, find_layout
 from homogenization.measures.measure import measure as measure_store
+from homogenization.metrics.geometry import TokenMatrix, intrinsic_dimension, neighbourhood_overlap
 from homogenization.models.network import load_model
 from homogenization.models.tokens import tokenize
 from homogenization.run.errors import HomogenizationError
@@ -203,6 +204,23 @@ def test_states_that_are_not_finite_name_block_point_and_review():
         measure(model, texts)
 
 
+def test_distances_from_the_input_of_a_component_to_its_output():
+    model = tiny(CONFIGS["gemma2"])
+    text = beginning(model.tokenizer, EMBEDDED[0], 48)
+    table, metadata = measure(model, [text])
+    taps = forward(model, model.tokenizer(text)["input_ids"], taps=find_layout(model).points, head=False).taps
+    for view, start in (("all_tokens", 0), ("without_first", 1)):
+        tokens = {place: TokenMatrix(states.double().numpy()[start:]) for place, states in taps.items()}
+        for component, (before, after) in metadata["components"].items():
+            for block in (0, 1):
+                row = table.filter(layer=block + 1, point=after, view=view).row(0, named=True)
+                seen, entered = tokens[block, after], tokens[block, before]
+                seen.neighbours_before = entered.neighbours
+                assert row["intrinsic_dimension"] == pytest.approx(intrinsic_dimension(seen), rel=1e-9), component
+                assert row["neighbourhood_overlap"] == pytest.approx(neighbourhood_overlap(seen)), component
+    assert table.filter(view="centred")["intrinsic_dimension"].null_count() == len(table) / 4
+
+
 def test_no_reviews_are_an_empty_table():
     table, metadata = measure(tiny(CONFIGS["llama"]), [])
     assert dict(table.schema) == COMPONENT_STATES_SCHEMA
@@ -223,7 +241,7 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     changes = tabulate([states], accepted)
     assert changes.schema == pl.Schema(COMPONENTS_SCHEMA)
     assert changes.select("model", "variant", "review_id").unique().rows() == [("minilm", "front", "a")]
-    assert len(changes) == 6 * 6 * 4 * 2
+    assert len(changes) == 6 * 6 * (4 * 2 + 2 * 2)
     run(load_model(entry), EMBEDDED[:2], tmp_path / "s.zarr.zip")
     with open_store(tmp_path / "s.zarr.zip") as store:
         matrices = measure_store(store, ["raw", "centred"])["matrices"].filter(review_id="r0")
@@ -238,6 +256,7 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
         assert row["cosine_anisotropy"] == pytest.approx(stored["raw"]["cosine_anisotropy"], rel=1e-6)
     # additions and norms lead from what enters a block to what leaves it, which enters the next
     steps = ["attention_addition", "norm_1", "feed_forward_addition", "norm_2"]
+    changes = changes.filter(pl.col("metric") != "neighbourhood_overlap")
     along = changes.filter(pl.col("component").is_in(steps))
     total = along.group_by("view", "metric").agg(pl.col("change").sum()).sort("view", "metric")
     ends = changes.group_by("view", "metric").agg(
@@ -250,7 +269,7 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
 
 def aligned(tokens):
     """(views, numbers)"""
-    found = token_alignment(np.asarray(tokens))
+    found = token_alignment(TokenMatrix(np.asarray(tokens, dtype=np.float64)))
     return np.array([[found[view][name] for name in NUMBERS] for view in TOKEN_VIEWS])
 
 

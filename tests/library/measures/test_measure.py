@@ -69,10 +69,26 @@ def tables(path):
         return measure(store, VIEWS)
 
 
-def geometry(tokens, without_first):
-    """The metrics of norms and directions by loops over pairs; NaN where there are none."""
+def angle(a, b):
+    return np.degrees(
+        np.arctan2(
+            np.linalg.norm(a / np.linalg.norm(a) - b / np.linalg.norm(b)) / 2,
+            np.linalg.norm(a / np.linalg.norm(a) + b / np.linalg.norm(b)) / 2,
+        )
+        * 2
+    )
+
+
+def nearest(tokens, i):
+    distances = {j: np.linalg.norm(tokens[i] - tokens[j]) for j in range(len(tokens)) if j != i}
+    return sorted(distances, key=distances.get)
+
+
+def geometry(tokens, without_first, before=None):
+    """The metrics of norms, directions and distances by loops over pairs; NaN where there are none."""
     rest = tokens[1:]
     seen = rest if without_first else tokens
+    n = len(seen)
     lengths = np.linalg.norm(tokens, axis=1)
     units = tokens / np.where(lengths > 0, lengths, 1)[:, None]
     of_view = units[1:] if without_first else units
@@ -81,7 +97,20 @@ def geometry(tokens, without_first):
         "resultant_length": np.linalg.norm(of_view.sum(axis=0)) / len(seen) if len(seen) else np.nan,
         "cosine_anisotropy": np.mean(pairs) if pairs else np.nan,
         "cosine_dispersion": np.std(pairs) if pairs else np.nan,
+        "curvature": np.mean([angle(*np.diff(seen[i : i + 3], axis=0)) for i in range(n - 2)]) if n > 2 else np.nan,
+        "intrinsic_dimension": np.nan,
     }
+    if n > 2:
+        two = [[np.linalg.norm(seen[i] - seen[j]) for j in nearest(seen, i)[:2]] for i in range(n)]
+        found["intrinsic_dimension"] = (n - 1) / sum(np.log(second / first) for first, second in two)
+    if before is not None:
+        then = before[1:] if without_first else before
+        kept = (
+            [len({*nearest(seen, i)[:10]} & {*nearest(then, i)[:10]}) / min(10, n - 1) for i in range(n)]
+            if n > 1
+            else []
+        )
+        found["neighbourhood_overlap"] = np.mean(kept) if kept else np.nan
     median = np.median(lengths[1:]) if len(rest) else np.nan
     if without_first:
         return found | {"other_token_norm": median}
@@ -89,6 +118,7 @@ def geometry(tokens, without_first):
         "first_token_norm": lengths[0],
         "first_token_norm_ratio": lengths[0] / median,
         "first_token_energy_share": lengths[0] ** 2 / (lengths**2).sum(),
+        "first_token_explained_variance": sum((row @ units[0]) ** 2 for row in tokens) / (lengths**2).sum(),
         "cosine_to_first_token": np.mean([units[0] @ unit for unit in units[1:]]) if len(rest) else np.nan,
     }
 
@@ -109,7 +139,9 @@ def test_matrices(tables, made):
                 atol = 1e-7 * expected.max(initial=0)
                 np.testing.assert_allclose(row["singular_values"], expected, rtol=1e-6, atol=atol)
                 found = {name: row[name] for name in GEOMETRY_METRICS if row[name] is not None}
-                expected = geometry(tokens, view.endswith("without_first")) if view.startswith("raw") else {}
+                before = made["states"][layer - 1] if point == "residual_stream" and layer else None
+                before = None if before is None else np.split(before.astype(np.float64), OFFSETS[1:-1])[number]
+                expected = geometry(tokens, view.endswith("without_first"), before) if view.startswith("raw") else {}
                 assert found == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True), (view, number)
 
 
@@ -185,7 +217,9 @@ def test_geometry_of_any_tokens(seed, n, width, cone):
         assert found == pytest.approx(geometry(tokens, without_first), rel=1e-7, abs=1e-9, nan_ok=True)
     # the bound that makes the first token decide singular anisotropy
     squares = np.linalg.svd(tokens, compute_uv=False) ** 2
-    assert squares[0] / squares.sum() >= geometry(tokens, False)["first_token_energy_share"] - 1e-12
+    bound = geometry(tokens, False)["first_token_explained_variance"]
+    assert squares[0] / squares.sum() >= bound - 1e-12
+    assert bound >= geometry(tokens, False)["first_token_energy_share"] - 1e-12
 
 
 def test_dispersion_keeps_precision_in_a_cone():

@@ -43,7 +43,10 @@ def token_metrics(texts):
         batch = SpectrumBatch(np.stack(spectra), np.full(len(texts), spectra[0].size))
         values[name] = evaluate(name, batch)
     for name, metric in GEOMETRY_METRICS.items():
-        matrices = [TokenMatrix(tokens) for tokens in texts]
+        # at the layer before, the tokens are in part others
+        before = [np.roll(tokens, 1, axis=1) + 2 * tokens for tokens in texts]
+        pairs = zip(texts, before, strict=True)
+        matrices = [TokenMatrix(tokens, TokenMatrix(then).neighbours) for tokens, then in pairs]
         seen = matrices if metric.views == (ALL_TOKENS,) else [tokens.without_first for tokens in matrices]
         values[name] = np.array([metric.compute(tokens) for tokens in seen])
     return values

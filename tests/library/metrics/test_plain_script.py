@@ -18,10 +18,13 @@ from homogenization.tables.metrics import with_spectral
 from plain_numbers import plain_script
 
 
-def by_the_library(tokens: np.ndarray, weights: np.ndarray, uniform: np.ndarray) -> dict[tuple[str, str], float]:
+def by_the_library(
+    tokens: np.ndarray, before: np.ndarray, weights: np.ndarray, uniform: np.ndarray
+) -> dict[tuple[str, str], float]:
     """Every metric by view and name."""
     place = {"review_id": "r", "point": "p", "layer": 1, "n_tokens": len(tokens), "width": tokens.shape[1]}
-    rows = [place | row for row in matrix_rows(TokenMatrix(tokens), VIEWS)]
+    matrix = TokenMatrix(tokens, TokenMatrix(before).neighbours)
+    rows = [place | row for row in matrix_rows(matrix, VIEWS)]
     found = {("all_tokens", TOKEN_COUNT): len(tokens)}
     for row in with_spectral(pl.DataFrame(rows, schema=MATRICES_SCHEMA)).iter_rows(named=True):
         found |= {(row["view"], name): row[name] for name in SPECTRAL_METRICS}
@@ -44,9 +47,12 @@ def test_every_metric_is_that_of_the_library(n, width, causal, window):
     weights = np.exp(np.where(seen, rng.normal(size=(2, n, n)), -np.inf))
     weights /= weights.sum(axis=-1, keepdims=True)
     states = torch.from_numpy(tokens)[None]
-    output = SimpleNamespace(hidden_states=[states, states], attentions=[torch.from_numpy(weights)[None]])
+    before = tokens + rng.normal(size=(n, width))
+    output = SimpleNamespace(
+        hidden_states=[torch.from_numpy(before)[None], states], attentions=[torch.from_numpy(weights)[None]]
+    )
     rows = [row for row in plain_script.measure_review(output, list(plain_script.LOOKS)) if row["layer"] == 1]
     found = {(row["view"], name): row[name] for row in rows for name in row if name not in ("layer", "view")}
-    expected = by_the_library(tokens, weights, uniform_attention(n, causal, window))
+    expected = by_the_library(tokens, before, weights, uniform_attention(n, causal, window))
     assert {name for _, name in expected} == set(METRIC_NAMES)
     assert found == pytest.approx(expected, rel=1e-6)

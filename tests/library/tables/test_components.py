@@ -1,12 +1,10 @@
 import numpy as np
 import polars as pl
 
-from homogenization.measures.components import COMPONENT_STATES_SCHEMA
+from homogenization.measures.components import COMPONENT_STATES_SCHEMA, NUMBERS, NUMBERS_OF_DISTANCES
 from homogenization.run.parquet import write_table
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
 from measured import accepted
-
-NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
 
 
 def states_table(value):
@@ -16,6 +14,7 @@ def states_table(value):
             **{"model": "tiny", "variant": "front", "review_id": review_id, "layer": layer, "depth": layer / 2},
             **{"point": point, "n_tokens": 9, "width": 4, "view": view},
             **{number: value(layer, point, view, number) for number in NUMBERS},
+            **dict.fromkeys(NUMBERS_OF_DISTANCES, 0.25 if point == "attn_out" and view == "all_tokens" else None),
         }
         for review_id in ("b", "a")
         for layer in (1, 2)
@@ -41,6 +40,11 @@ def test_changes_are_output_less_input(tmp_path):
     table = changes_of(tmp_path, states_table(value), components, "a")
     assert table.schema == pl.Schema(COMPONENTS_SCHEMA)
     assert table["review_id"].unique().to_list() == ["a"]
+    overlap = table.filter(metric="neighbourhood_overlap")
+    assert overlap.select("component", "view", "before", "after", "change").unique().rows() == [
+        ("attention", "all_tokens", 1.0, 0.25, -0.75)
+    ]
+    table = table.filter(pl.col("metric").str.ends_with("anisotropy"))
     assert len(table) == 2 * 2 * 2 * 2
     row = table.row(0, named=True)
     assert row == {
@@ -67,5 +71,6 @@ def test_what_is_missing_before_is_missing_in_the_change(tmp_path):
         return np.nan if point == "ln1_out" else 1.0
 
     components = {"attention": ["ln1_out", "attn_out"]}
-    assert changes_of(tmp_path, states_table(value), components, "a")["change"].is_nan().all()
+    changes = changes_of(tmp_path, states_table(value), components, "a")
+    assert changes.filter(pl.col("metric").str.ends_with("anisotropy"))["change"].is_nan().all()
     assert changes_of(tmp_path, states_table(value), components).schema == pl.Schema(COMPONENTS_SCHEMA)

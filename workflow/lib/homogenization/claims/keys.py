@@ -161,10 +161,10 @@ class Harm(Effect):
 
 
 class Component(Kind):
-    """The change of an anisotropy from the input to the output of components of a block, mean over the blocks."""
+    """The change of a number from the input to the output of components of a block, mean over the blocks."""
 
     table = "components"
-    metric: Literal["cosine_anisotropy", "singular_anisotropy"]
+    metric: Literal["cosine_anisotropy", "singular_anisotropy", "intrinsic_dimension", "neighbourhood_overlap"]
     change: ComponentName | None = None
     """Component whose change it is."""
     largest: list[ComponentName] | None = Field(None, min_length=1, max_length=3)
@@ -173,8 +173,9 @@ largest of another."""
 
     @classmethod
     def views_of(cls, metric: str) -> tuple[str, ...]:
-        """Those of components."""
-        return ALL_TOKENS, WITHOUT_FIRST, "centred", f"centred_{WITHOUT_FIRST}"
+        """Those of components; distances are the same in centred views."""
+        centred = ("centred", f"centred_{WITHOUT_FIRST}") if metric.endswith("anisotropy") else ()
+        return ALL_TOKENS, WITHOUT_FIRST, *centred
 
     @model_validator(mode="after")
     def one_question(self) -> Self:

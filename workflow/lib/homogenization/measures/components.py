@@ -10,7 +10,7 @@ from homogenization.measures.layouts import check_sums, find_layout
 from homogenization.measures.reviews import measured_table
 from homogenization.measures.spectra import first_shares
 from homogenization.measures.views import ROWS_OF, view_rows
-from homogenization.metrics.geometry import TokenMatrix, cosine_anisotropy
+from homogenization.metrics.geometry import TokenMatrix, cosine_anisotropy, intrinsic_dimension, neighbourhood_overlap
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.models.network import LanguageModel
 from homogenization.names.columns import columns
@@ -21,6 +21,7 @@ from homogenization.states.texts import Texts, tokens_read
 Metadata = dict[str, Any]
 
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
+NUMBERS_OF_DISTANCES = ("intrinsic_dimension", "neighbourhood_overlap")
 TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST, "centred", "centred_without_first")
 #: A row for each block, point, view and review of the shard, in this order. The metadata contain `layout` (the kind of
 #: block), `components` (the points before and after each) and `states` (model, weights and shard, as in the stores).
@@ -34,24 +35,27 @@ COMPONENT_STATES_SCHEMA = {
     **columns("n_tokens", "width"),
     "view": pl.String,  #: `all_tokens`, `without_first`, `centred` or `centred_without_first`
     #: `mean_norm`: of the view's tokens; `cosine_anisotropy`: mean cosine of token pairs, NaN for fewer than two
-    #: tokens; `singular_anisotropy`: σ₁² / Σσ², NaN without a token that is not zero
-    **dict.fromkeys(NUMBERS, pl.Float64),
+    #: tokens; `singular_anisotropy`: σ₁² / Σσ², NaN without a token that is not zero; null in the centred views, where
+    #: distances are the same: `intrinsic_dimension`, and `neighbourhood_overlap`, the share of neighbours kept from the
+    #: point where the component that ends here begins (null at `resid_pre`)
+    **dict.fromkeys((*NUMBERS, *NUMBERS_OF_DISTANCES), pl.Float64),
 }
 
 
-def token_alignment(tokens: np.ndarray) -> dict[str, dict[str, float]]:
-    """Mean norm, mean cosine and σ₁² / Σσ² of the tokens of one review, (n, d), by view and name (`NUMBERS`).
+def token_alignment(every: TokenMatrix) -> dict[str, dict[str, float | None]]:
+    """The numbers of the tokens of one review, by view and name.
 
     NaN where a view lacks the token or pair that a number needs.
     """
-    every = TokenMatrix(tokens.astype(np.float64))
-    centred = (TokenMatrix(view_rows("centred", rows)) for rows in (tokens, tokens[1:]))
+    centred = (TokenMatrix(view_rows("centred", rows)) for rows in (every.rows, every.rows[1:]))
     shares = first_shares(every, [ROWS_OF.get(view, view) for view in TOKEN_VIEWS])
     return {
         view: {
             "mean_norm": float(seen.norms.mean()) if len(seen.rows) else np.nan,
             "cosine_anisotropy": cosine_anisotropy(seen),
             "singular_anisotropy": share,
+            "intrinsic_dimension": intrinsic_dimension(seen) if view in ROWS_OF else None,
+            "neighbourhood_overlap": neighbourhood_overlap(seen),
         }
         for view, seen, share in zip(TOKEN_VIEWS, (every, every.without_first, *centred), shares.values(), strict=True)
     }
@@ -73,18 +77,21 @@ def component_states(model: LanguageModel, texts: Texts, identity: Mapping[str, 
         HomogenizationError: components that can't be told apart, states that are not finite.
     """
     layout, rows = find_layout(model), []
+    begins = {after: before for before, after in layout.components.values()}
     review_ids, tokens = tokens_read(model, texts)
     for number, token_ids in enumerate(tokens.by_review):
         points = forward(model, token_ids, taps=layout.points, head=False).taps
         if number == 0:
             check_sums(model, layout, points)
+        neighbours: dict[tuple[int, str | None], np.ndarray] = {}
         for (block, point), states in points.items():
             where = f"{identity_of(identity)}, {point} of block {block + 1}, review {review_ids[number]}"
             refuse_not_finite(states, where)
             place = {"review_id": review_ids[number], "layer": block + 1, "point": point}
             place |= dict(zip(("n_tokens", "width"), states.shape, strict=True))
-            aligned = token_alignment(states.double().cpu().numpy())
-            rows += [{**place, "view": view, **numbers} for view, numbers in aligned.items()]
+            every = TokenMatrix(states.double().cpu().numpy(), neighbours.get((block, begins.get(point))))
+            neighbours[block, point] = every.neighbours
+            rows += [{**place, "view": view, **numbers} for view, numbers in token_alignment(every).items()]
         print(f"review {review_ids[number]}: {len(token_ids)} tokens", flush=True)
     table = measured_table(rows, COMPONENT_STATES_SCHEMA, identity, model.n_blocks)
     in_order = {"point": list(layout.points), "view": TOKEN_VIEWS, "review_id": review_ids}

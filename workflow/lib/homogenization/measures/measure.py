@@ -64,9 +64,12 @@ def measure(store: StateStore, views: Sequence[str]) -> dict[str, pl.DataFrame]:
     matrices: list[Row] = []
     tokens: list[Row] = []
     received = store.attention_received()
+    neighbours: dict[str, np.ndarray] = {}
     for point, layer, states in store.points():
         for review_id, span in spans_of(store):
-            matrix = TokenMatrix(states[span].astype(np.float64))
+            before = neighbours.get(review_id) if point == RESIDUAL_STREAM else None
+            matrix = TokenMatrix(states[span].astype(np.float64), before)
+            neighbours[review_id] = matrix.neighbours
             n, width = matrix.rows.shape
             place = {"review_id": review_id, "point": point, "layer": layer, "n_tokens": n, "width": width}
             matrices += [place | row for row in matrix_rows(matrix, views)]

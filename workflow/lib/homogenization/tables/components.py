@@ -1,4 +1,4 @@
-"""The change of the anisotropies from the input to the output of each component of a block."""
+"""What changes from the input to the output of each component of a block: anisotropy, dimension, neighbours."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,8 @@ COMPONENTS_SCHEMA = {
     "component": pl.String,
     #: `all_tokens`, `without_first`, `centred`, `centred_without_first`: the last two minus the mean of their tokens
     "view": pl.String,
-    "metric": pl.String,  #: `cosine_anisotropy` or `singular_anisotropy`
+    #: `cosine_anisotropy`, `singular_anisotropy`, `intrinsic_dimension` or `neighbourhood_overlap` (1 before each)
+    "metric": pl.String,
     #: the metric at the component's input; for an addition, of the stream before it; NaN if undefined (a single token
     #: has no pair)
     "before": pl.Float64,
@@ -27,7 +28,7 @@ COMPONENTS_SCHEMA = {
     "change": pl.Float64,  #: after − before
 }
 SCHEMAS = {"components": COMPONENTS_SCHEMA}
-METRICS = ("cosine_anisotropy", "singular_anisotropy")
+METRICS = ("cosine_anisotropy", "singular_anisotropy", "intrinsic_dimension", "neighbourhood_overlap")
 _KEYS = ("model", "variant", "review_id", "layer", "depth", "view", "metric")
 
 
@@ -45,12 +46,15 @@ def tabulate(components: Sequence[str], similarity: pl.DataFrame) -> pl.DataFram
     for path in components:
         states = keep_accepted(read_table(path), similarity)
         long = states.unpivot(METRICS, index=("point", *_KEYS[:-1]), variable_name="metric")
+        overlap = pl.col("metric") == "neighbourhood_overlap"
         for component, points in table_metadata(path)["components"].items():
             before, after = (
                 long.filter(point=point).select(*_KEYS, pl.col("value").alias(name))
                 for point, name in zip(points, ("before", "after"), strict=True)
             )
-            pairs = before.join(after, on=_KEYS, validate="1:1").with_columns(
+            # an overlap is with the point before; metrics that are not of a view are null
+            before = before.with_columns(pl.when(overlap).then(1.0).otherwise("before").alias("before"))
+            pairs = before.join(after.drop_nulls("after"), on=_KEYS, validate="1:1").with_columns(
                 component=pl.lit(component), change=pl.col("after") - pl.col("before")
             )
             parts.append(pairs.select(*COMPONENTS_SCHEMA).cast(COMPONENTS_SCHEMA))
