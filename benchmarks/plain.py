@@ -57,7 +57,7 @@ def curvature(tokens: np.ndarray) -> float:
     lengths = np.linalg.norm(steps, axis=1)
     pairs = np.flatnonzero(lengths[1:] * lengths[:-1])  # a step between equal tokens has no angle
     cosines = [steps[i] @ steps[i + 1] / lengths[i] / lengths[i + 1] for i in pairs]
-    return np.degrees(np.arccos(cosines)).mean()
+    return np.degrees(np.arccos(np.clip(cosines, -1, 1))).mean()
 
 
 def intrinsic_dimension(tokens: np.ndarray) -> float:
