@@ -22,6 +22,7 @@ from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 
 _ALL, _REST = "all tokens", "without the first token"
+_BOUND = {"first_token_explained_variance": LineStyle(GREY, DOTTED)}  # no maximum explainable variance is lower
 _OWN = LineStyle(DARK, "-", "o")
 
 
@@ -42,6 +43,8 @@ def one_token(tables: Tables, shown: Shown) -> Figure:
 def metric(tables: Tables, shown: Shown) -> Figure:
     """`shown.metric` over depth, a row for each model: the originals, with the other variants thin behind them."""
     table = tables["summary"].filter(metric=shown.metric)
+    bound = tables["summary"].filter(pl.col("metric").is_in(list(_BOUND)), variant=ORIGINAL, point=RESIDUAL_STREAM)
+    bounded = shown.metric == "max_explainable_variance" and not bound.is_empty()
     most = dict(table.group_by("variant").agg(pl.col("n_reviews").max()).iter_rows())
     needed = max(1, min(shown.min_reviews, most.get(ORIGINAL, 0)))
     few = {label: most.get(name, 0) for name, label in shown.variants.items() if most.get(name, 0) < needed}
@@ -52,6 +55,8 @@ def metric(tables: Tables, shown: Shown) -> Figure:
     for (model, view), axes in panels.axes.items():
         rows = table.filter(model=model, view=view)
         draw_variants(axes, rows.filter(point=RESIDUAL_STREAM), styles)
+        if bounded and view == "raw":
+            draw_lines(axes, bound.filter(model=model), _BOUND, hue="metric", band=False)
         for row in rows.filter(pl.col("mean").is_finite(), variant=ORIGINAL, point=FINAL_NORM).iter_rows(named=True):
             look = styles[ORIGINAL]._replace(dashes="", open=True).look()
             axes.vlines(AFTER_NORM, row["ci_low"], row["ci_high"], color=look["color"], lw=1)
@@ -60,7 +65,10 @@ def metric(tables: Tables, shown: Shown) -> Figure:
         if len(means) and means.max() > max(1, 100 * means.min()) and means.min() > 0:
             axes.set_yscale("log")
     note = "; not drawn: " + ", ".join(f"{label} ({count} accepted)" for label, count in few.items()) if few else ""
-    return panels.finish(shown, counted(table) + note, legend_of(labels, styles), x=DEPTH, y=shown.label)
+    legend = legend_of(labels, styles)
+    if bounded:
+        legend |= legend_of({"first_token_explained_variance": "explained by the first token alone"}, _BOUND)
+    return panels.finish(shown, counted(table) + note, legend, x=DEPTH, y=shown.label)
 
 
 _NULL = {"null": LineStyle(GREY, DOTTED)}
