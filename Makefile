@@ -37,7 +37,7 @@ test: $(VENV)/.dev
 test-long: $(VENV)/.dev
 	@$(PYTEST) --reuse-run --verbose --hypothesis-profile thorough -m "long or hypothesis" tests/long tests/library
 	@OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 \
-	  $(PYTEST) --quiet tests/library/metrics tests/library/measures tests/library/states tests/library/statistics
+	  $(PYTEST) --quiet tests/library/metrics tests/library/measures
 
 # the stages of the library, where there is a GPU
 test-gpu: $(VENV)/.dev

@@ -8,13 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 import zarr
-from PIL import Image
 from safetensors import safe_open
 
 from homogenization.run.parquet import read_table
 from homogenization.states.store import open_store
 
-NOT_RESULTS = ("logs", "benchmarks")
 # how long something took and what it took: never the same twice
 MEASURED = ("seconds_total",)
 # Matplotlib names a clip path by all bits of its place, of which the layout solver leaves the last to chance
@@ -27,9 +25,9 @@ def hidden(results: Path) -> list[Path]:
 
 
 def result_files(results: Path) -> list[Path]:
-    """All finished files of a run; without logs, benchmarks and hidden files."""
-    visible = {path for path in results.rglob("*") if path.is_file()} - set(hidden(results))
-    return sorted(path for path in visible if path.relative_to(results).parts[0] not in NOT_RESULTS)
+    """All finished files of a run; without logs and hidden files."""
+    visible = {path for path in results.rglob("*") if path.is_file()} - {*hidden(results)}
+    return sorted(path for path in visible if path.relative_to(results).parts[0] != "logs")
 
 
 def unreadable(results: Path, known: dict[Path, tuple[int, int]]) -> list[str]:
@@ -66,11 +64,9 @@ def read_whole(path: Path) -> object:
         case ".svg":
             drawing = ElementTree.tostring(ElementTree.parse(path).getroot(), encoding="unicode")
             return CLIP_PATH.sub("clip path", drawing)
-        case ".png":
-            return np.asarray(Image.open(path).convert("RGB"))
         case ".html":
             text = path.read_text()
-            assert text.rstrip().endswith(("</html>", "</main>")), "cut short"  # the report includes the first page
+            assert text.rstrip().endswith("</html>"), "cut short"
             return len(text) > 100_000  # it shows when it was made
     return path.read_bytes()
 

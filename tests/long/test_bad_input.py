@@ -1,28 +1,11 @@
-"""Bad input through the whole workflow: one clear message, no traceback, no half-written file."""
+"""Bad input through the whole workflow: what is left out, and what cannot be compared, is told."""
 
-import subprocess
-import sys
+import re
 
 import polars as pl
 
 from conftest import LLAMA
 from homogenization.tables.extraction import records
-
-
-def test_a_misspelt_key_stops_everything_before_it_starts(project):
-    project.config["corpus"]["n_review"] = 5
-    printed = project.fails()
-    assert "corpus.n_review: unknown key (did you mean 'n_reviews'?)" in printed
-    assert not (project.folder / "results").exists()
-
-
-def test_a_configuration_without_its_option_is_no_target(project):
-    (project.folder / "mine.yaml").write_text("corpus: {}\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "-n", "mine.yaml"], cwd=project.folder, capture_output=True, text=True
-    )
-    assert done.returncode != 0
-    assert "mine.yaml is a configuration and no target: snakemake --configfile mine.yaml" in done.stdout
 
 
 def test_reviews_longer_than_the_context_are_left_out_and_counted(finished):
@@ -34,8 +17,8 @@ def test_reviews_longer_than_the_context_are_left_out_and_counted(finished):
     announced = f"models.tiny: of 24 texts of all variants, {read['n_left_out'].sum()} are left out"
     assert f"warning: {announced}" in printed
     assert announced in (finished.folder / "results/logs/make_report.log").read_text()
-    planned = pl.read_csv(finished.folder / "results/plan/plan.csv").row(0, named=True)
-    assert (planned["reviews_left_out"], planned["tokens"]) == (read["n_left_out"].sum(), read["n_tokens"].sum())
+    planned = re.search(r"^ ?total +(.*)$", printed, re.MULTILINE)[1].split()
+    assert {str(read["n_left_out"].sum()), f"{read['n_tokens'].sum():,}"} <= {*planned}
 
 
 def test_no_review_is_similar_enough(finished):

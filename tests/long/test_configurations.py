@@ -4,7 +4,6 @@ import os
 import re
 
 import pytest
-import yaml
 
 from conftest import copy_workflow
 from snakemake_process import call_snakemake
@@ -22,12 +21,6 @@ def dry_run(folder, *arguments: str) -> str:
     status, printed = call_snakemake(folder, ["--dry-run", *arguments], dict(os.environ))
     assert status == 0, printed
     return printed
-
-
-def overlaid(folder, **sections) -> str:
-    """What a dry run of the embedded experiment prints, with other `sections`."""
-    (folder / "overlay.yaml").write_text(yaml.safe_dump(sections))
-    return dry_run(folder, "--configfile", "config/config.yaml", "overlay.yaml")
 
 
 @pytest.mark.parametrize(
@@ -48,25 +41,11 @@ def test_each_configuration_plans(checkout, configuration, extractions):
     printed = dry_run(checkout, *arguments)
     assert re.search(rf"^extract_states +{extractions}$", printed, re.MULTILINE), printed[:3000]
     assert re.search(r"^make_report +1$", printed, re.MULTILINE)
-    assert re.search(r"^download_corpus +1$", printed, re.MULTILINE)
+    assert re.search(r"^read_corpus +1$", printed, re.MULTILINE)
     assert "profiles/default" in printed, "the default profile is found by itself"
-
-
-def test_numbers_in_nested_values_of_the_command_line_are_numbers(checkout):
-    printed = dry_run(checkout, "--config", "corpus={n_reviews: 32, shard_size: 8}")
-    assert re.search(r"^extract_states +64$", printed, re.MULTILINE), printed[:3000]
 
 
 def test_a_stage_is_a_target(checkout):
     printed = dry_run(checkout, "variants")
     assert re.search(r"^rewrite_reviews +8$", printed, re.MULTILINE)
     assert not re.search(r"^extract_states ", printed, re.MULTILINE)
-
-
-def test_originals_alone_are_a_study_too(checkout):
-    rewritten = ("front", "end", "front-inward", "end-inward", "blocks-4", "blocks-16", "words")
-    labels = dict.fromkeys(rewritten[2:])
-    changes = {"variants": dict.fromkeys(rewritten), "mauve": {"variants": None}, "figures": {"labels": labels}}
-    printed = overlaid(checkout, **changes)
-    for rule in ("parse_reviews", "extract_keyphrases", "score_similarity"):
-        assert not re.search(rf"^{rule} ", printed, re.MULTILINE), rule

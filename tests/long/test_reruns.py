@@ -6,35 +6,30 @@ import shutil
 from collections import Counter
 
 import pytest
+from snakemake.iocontainers import Wildcards
 
 from conftest import LLAMA, SMALL, Project, copy_workflow, with_changes
 from kill_and_resume import jobs_of
+from loaded_rules import rules_of
 
-SHARDS = 2
-VARIANTS = 2
+SHARDS, VARIANTS = 2, 2
 JOBS = SHARDS * VARIANTS  # of one model
-
 CONDITIONS = 4
 # originals and a variant of the first shard
 READ = {"read_consequences": SHARDS * (CONDITIONS + 1), "probe_states": 1}
-# everything below the states of a model
-MEASURES = (
-    "measure",
-    "compute_mauve",
-)
-# of the originals alone, as this study has it
-OF_ORIGINALS = ("measure_pooled", "extract_components")
-EFFECTS = ("estimate_interventions", "estimate_consequences")
-PLOTS = ("plot_states", "plot_contrasts", "plot_texts", "plot_effects")
+# of the states of all variants, and of the originals alone, as this study has it
+MEASURES, OF_ORIGINALS = ("measure", "compute_mauve"), ("measure_pooled", "extract_components")
+PLOTS = {"plot_states": 1, "plot_contrasts": 1}
+REPORT = {"make_report": 1}
 # what reads the tables of a rule
 READERS = {
-    "collect_texts": ["collect", "collect_further", *EFFECTS, "plot_texts"],
-    "collect": ["estimate", "plot_states"],
-    "collect_further": ["plot_states", "judge_claims"],
+    "collect_texts": ["collect", "estimate_effects", "plot_contrasts"],
+    "collect": ["estimate", "judge_claims", "plot_states"],
     "estimate": ["judge_claims", "plot_contrasts", "plot_states"],
-    "estimate_interventions": ["judge_claims", "plot_effects"],
-    "estimate_consequences": ["judge_claims", "plot_effects"],
+    "estimate_effects": ["judge_claims", "plot_contrasts"],
 }
+END = {"variants": {"end": {"rewriter": "rules", "position": "end"}} | SMALL["variants"]}
+OTHER = {"random": {**LLAMA, "num_hidden_layers": 2}}
 
 
 def below(*rules: str) -> dict[str, int]:
@@ -42,18 +37,41 @@ def below(*rules: str) -> dict[str, int]:
     return dict.fromkeys(rules, 1) | {name: 1 for rule in rules for name in below(*READERS.get(rule, ()))}
 
 
-BELOW_STATES = below("collect", "collect_further", *EFFECTS)
-REPORT = {"make_report": 1}
+def jobs(count: int, *rules: str) -> dict[str, int]:
+    return dict.fromkeys(rules, count)
 
 
-def reruns(project, expected: dict[str, int]) -> None:
-    """What is planned is `expected`, and the report."""
-    assert project.planned() == Counter(expected | (REPORT if expected else {}))
-
-
-def model_files(project) -> list[str]:
-    """The planned files of a model, a variant and a shard: FOLDER/MODEL/VARIANT/SHARD.suffix."""
-    return [name for name in project.planned_files() if name.count("/") == 3 and not name.startswith("figures/")]
+# other values of keys -> the jobs that follow; and of what model, variant and shard their files are alone
+KEYS = [
+    ({"figures.labels": {"tiny": "Tiny"}}, PLOTS, None),
+    ({"similarity.threshold": 0.6}, below("collect_texts"), None),
+    ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect"), None),
+    ({"contrasts.margin": 0.03}, below("estimate", "estimate_effects"), None),
+    ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}, None),
+    ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect")}, "front"),
+    (
+        {"models.other": {"weights": OTHER}},
+        {"build_random_model": 1, "apply_interventions": CONDITIONS, **READ}
+        | jobs(JOBS, "extract_states", *MEASURES)
+        | jobs(SHARDS, *OF_ORIGINALS)
+        | below("collect", "estimate_effects"),
+        "other",
+    ),
+    (
+        END,
+        jobs(SHARDS, "rewrite_reviews", "score_similarity", "extract_states", *MEASURES)
+        | {"read_consequences": SHARDS, "probe_states": 1}
+        | below("collect_texts"),
+        "end",
+    ),
+    (
+        {"corpus.n_reviews": 18},
+        jobs(1, "sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity", *OF_ORIGINALS)
+        | jobs(VARIANTS, "rewrite_reviews", "extract_states", *MEASURES)
+        | below("collect_texts"),
+        "002",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -74,50 +92,41 @@ def edited(edited_run) -> Project:
     return edited_run
 
 
-def edit_module(project, name: str) -> None:
-    """Add a line of code to a module of the library."""
-    path = project.folder / "workflow/lib/homogenization" / f"{name}.py"
-    path.write_text(f"{path.read_text()}\n_EDITED = True\n")
-
-
-def test_the_same_configuration_twice(edited):
-    assert "Nothing to be done" in edited.ask("--dry-run")
-
-
-# keys and their values -> the jobs that follow
-KEYS = [
-    ({"figures.labels": {"tiny": "Tiny"}}, dict.fromkeys(PLOTS, 1)),
-    ({"similarity.threshold": 0.6}, below("collect_texts")),
-    ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect")),
-    ({"contrasts.metrics": ["resultant_length", "effective_rank"]}, below("estimate")),
-    ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}),
-    ({"contrasts.margin": 0.03}, below("estimate", *EFFECTS)),
-    ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect_further")}),
-]
-
-
-@pytest.mark.parametrize(("changes", "expected"), KEYS, ids=[", ".join(changes) for changes, _ in KEYS])
-def test_a_key_reruns_what_depends_on_it(edited, changes, expected):
+@pytest.mark.parametrize(("changes", "expected", "alone"), KEYS, ids=[", ".join(changes) for changes, *_ in KEYS])
+def test_a_key_reruns_what_depends_on_it(edited, changes, expected, alone):
     edited.config = with_changes(SMALL, changes)
-    reruns(edited, expected)
+    assert edited.planned() == Counter(expected | REPORT)
+    made = [name for name in edited.planned_files() if name.count("/") >= 3 and not name.startswith("figures/")]
+    assert alone is None or all(alone in name.partition(".")[0].split("/") for name in made)
+
+
+def test_the_order_of_keys_reruns_figures_at_most(edited):
+    """Figures show variants and models in the configured order; nothing else knows of it."""
+
+    def turned_round(value):
+        return {k: turned_round(v) for k, v in reversed(value.items())} if isinstance(value, dict) else value
+
+    edited.config = turned_round(edited.config)
+    edited.config["views"].reverse()
+    assert edited.planned().keys() <= PLOTS.keys() | REPORT.keys()
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),
     [
-        ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", below("judge_claims")),
+        ("config/claims.yaml", "  below: 0\n", "  below: -0.1\n", below("judge_claims") | REPORT),
         ("config/claims.yaml", "- claim:", "# a comment\n- claim:", {}),
-        ("workflow/lib/homogenization/report/report.jinja", "<h1>", "<h1>Edited. ", REPORT),
         ("workflow/report/mauve.rst", "MAUVE", "Mauve", REPORT),
+        ("workflow/lib/homogenization/report/report.jinja", "<h1>", "<h1>Edited. ", REPORT),
+        ("workflow/lib/homogenization/figures/texts.py", "import", "import abc\nimport", PLOTS | REPORT),
     ],
 )
 def test_an_edit_of_a_file_reruns_what_it_touches(edited, file, old, new, expected):
     edited.edit(file, old, new)
-    reruns(edited, expected)
+    assert edited.planned() == Counter(expected)
 
 
-# the rules of a stage
-CORPUS = {"download_corpus", "clean_corpus", "sample_corpus"}
+CORPUS = {"read_corpus", "sample_corpus"}
 TEXTS = {"parse_reviews", "weigh_words", "extract_keyphrases", "rewrite_reviews", "score_similarity"}
 STATES = {"build_random_model", "extract_states"}
 MEASURED = {*MEASURES, *OF_ORIGINALS}
@@ -134,117 +143,77 @@ PASSES = {"apply_interventions", "read_consequences", "probe_states"}
     ],
 )
 def test_an_edit_of_a_package_reruns_the_stages_that_use_it(edited, finished_run, module, untouched):
-    edit_module(edited, module)
+    path = edited.folder / f"workflow/lib/homogenization/{module}.py"
+    path.write_text(f"{path.read_text()}\n_EDITED = True\n")
     every = {job.rule for job in jobs_of(finished_run).values()}
     assert edited.planned().keys() == every - untouched
 
 
-def test_an_edit_of_a_figure_reruns_figures_and_the_report(edited):
-    edit_module(edited, "figures/texts")
-    assert {rule.partition("_")[0] for rule in edited.planned()} == {"plot", "make"}
-
-
-def test_the_label_of_a_model_reruns_figures_and_the_report_alone(edited):
-    edited.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
-    assert all(rule.startswith("plot_") or rule in REPORT for rule in edited.planned())
-
-
-def test_the_order_of_keys_reruns_figures_at_most(edited):
-    """Figures show variants and models in the configured order; nothing else knows of it."""
-
-    def turned_round(value):
-        return {k: turned_round(v) for k, v in reversed(value.items())} if isinstance(value, dict) else value
-
-    edited.config = turned_round(edited.config)
-    edited.config["views"].reverse()
-    assert all(rule.startswith("plot_") or rule in REPORT for rule in edited.planned())
-
-
-def test_a_new_model_runs_alone(edited):
-    edited.config["models"]["other"] = {
-        "weights": {"random": {**LLAMA, "num_hidden_layers": 2}},
-    }
-    extraction = {"build_random_model": 1, "extract_states": JOBS}
-    of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
-    measures = {**extraction, **of_originals, **dict.fromkeys(MEASURES, JOBS)}
-    measures |= {"apply_interventions": CONDITIONS, **READ}
-    reruns(edited, measures | BELOW_STATES | {"plot_texts": 1})  # which names models in its order
-    assert {name.split("/")[1] for name in model_files(edited)} == {"other"}
-
-
-def test_a_new_variant_runs_alone(edited):
-    edited.config["variants"]["end"] = {"rewriter": "rules", "position": "end"}
-    reruns(
-        edited,
-        {
-            **dict.fromkeys(("rewrite_reviews", "score_similarity", "extract_states", *MEASURES), SHARDS),
-            "read_consequences": SHARDS,
-            "probe_states": 1,
-            **below("collect_texts"),
-        },
-    )
-    assert {name.split("/")[2] for name in model_files(edited)} == {"end"}
-
-
-def test_more_reviews_run_the_new_shards_alone(edited):
-    edited.config["corpus"]["n_reviews"] = 18
-    reruns(
-        edited,
-        {
-            **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
-            **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
-            **dict.fromkeys(OF_ORIGINALS, 1),
-            **below("collect_texts"),
-        },
-    )
-    assert {name.split("/")[3].split(".")[0] for name in model_files(edited)} == {"002"}
-
-
-@pytest.mark.parametrize("package", ["run", "names"])
-def test_how_jobs_run_and_what_things_are_called_reruns_nothing(edited, package):
-    for path in sorted((edited.folder / "workflow/lib/homogenization" / package).glob("*.py")):
-        edit_module(edited, f"{package}/{path.stem}")
-    reruns(edited, {})
-
-
-def test_a_touch_or_a_fresh_checkout_reruns_nothing(edited):
+def test_a_fresh_checkout_or_how_jobs_run_and_what_things_are_called_reruns_nothing(edited):
+    assert "Nothing to be done" in edited.ask("--dry-run")
+    for package in ("run", "names"):
+        for path in (edited.folder / "workflow/lib/homogenization" / package).glob("*.py"):
+            path.write_text(f"{path.read_text()}\n_EDITED = True\n")
     for part in ("workflow", "config", "profiles", "envs"):
         for path in (edited.folder / part).rglob("*"):
             os.utime(path)
     (edited.folder / "Snakefile").touch()
-    reruns(edited, {})
-
-
-def test_how_a_model_is_run_belongs_to_the_model(edited):
-    edited.config["models"]["tiny"]["dtype"] = "bfloat16"
-    assert edited.planned()["extract_states"] == JOBS
+    assert edited.planned() == {}
 
 
 def test_an_edited_corpus_file_reruns_the_corpus(edited):
     path = edited.folder / "config/reviews.jsonl"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
-    assert edited.planned()["download_corpus"] == 1
+    assert edited.planned()["read_corpus"] == 1
 
 
-def test_every_config_key_that_a_computation_reads_is_a_parameter(edited):
-    """Changing a key reruns something, whichever key that is."""
-    changes = {
-        "seed": 1,
-        "corpus.min_words": 30,
-        "corpus.max_words": 380,
-        "variants.front.phrases": "other",
-        "keyphrases.max_phrases": 5,
-        "keyphrases.ngram_range": [1, 2],
-        "keyphrases.min_document_frequency": 3,
-        "similarity.layer": 2,
-        "states.dtype": "float16",
-        "mauve.n_tokens": 150,
-        "contrasts.pairs": [["front", "original"], ["original", "front"]],
-        "contrasts.min_reviews": 7,
-        "models.tiny.dtype": "bfloat16",
-        "models.tiny.bos": "never",
-        "models.tiny.weights.seed": 1,
+PARAPHRASE = {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"}
+WRITTEN = with_changes(
+    SMALL,
+    {
+        "writers.local": {"backend": "transformers", "weights": {"path": "."}},
+        "keyphrases": {"scorer": "llm", "writer": "local", "prompt": "config/prompts/keyphrases.yaml"},
+        "variants.paraphrase": PARAPHRASE,
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("study", "key", "value", "rules"),
+    [
+        (SMALL, "corpus.min_words", 30, {"sample_corpus"}),
+        (SMALL, "corpus.max_words", 380, {"sample_corpus"}),
+        (SMALL, "variants.front.phrases", "other", {"rewrite_reviews"}),
+        (SMALL, "keyphrases.max_phrases", 5, {"extract_keyphrases"}),
+        (SMALL, "keyphrases.ngram_range", [1, 2], {"extract_keyphrases"}),
+        (SMALL, "keyphrases.min_document_frequency", 3, {"weigh_words"}),
+        (SMALL, "similarity.layer", 2, {"score_similarity"}),
+        (SMALL, "states.dtype", "float16", {"extract_states", "plan"}),
+        (SMALL, "mauve.n_tokens", 150, {"compute_mauve"}),
+        (SMALL, "models.tiny.dtype", "bfloat16", STATES | PASSES),
+        (SMALL, "models.tiny.bos", "never", STATES | PASSES),
+        (SMALL, "models.tiny.weights.seed", 1, STATES | PASSES),
+        (SMALL, "device", "auto", STATES | PASSES),
+        (WRITTEN, "writers.local.temperature", 0.1, {"rewrite_with_llm", "extract_keyphrases_with_llm"}),
+        (WRITTEN, "rewriting.max_distance", 0.9, {"rewrite_with_llm"}),
+        (WRITTEN, "variants.paraphrase.prompt", "config/prompts/front.yaml", {"rewrite_with_llm"}),
+    ],
+)
+def test_a_key_that_a_computation_reads_is_a_parameter_of_its_rule(study, key, value, rules):
+    """Snakemake runs a job again whose parameters changed."""
+    before, after = (parameters(config) for config in (study, with_changes(study, {key: value})))
+    assert {
+        rule for rule, _ in before if any(before[name] != after[name] for name in before if name[0] == rule)
+    } == rules
+
+
+def parameters(config: dict) -> dict[tuple[str, str], object]:
+    """What each parameter of each rule is for a variant of the first shard."""
+    job = {"model": "tiny", "variant": "paraphrase" if "writers" in config else "front", "shard": "000"}
+    job = Wildcards(fromdict=job | {"condition": "untouched"})
+    rules = [rule for rule in rules_of(config) if rule.wildcard_names <= set(job.keys())]
+    return {
+        (rule.name, key): value(job) if callable(value) else value
+        for rule in rules
+        for key, value in rule.params.items()
     }
-    for key, value in changes.items():
-        edited.config = with_changes(SMALL, {key: value})
-        assert edited.planned(), f"editing {key} reruns nothing"

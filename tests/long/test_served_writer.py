@@ -20,7 +20,6 @@ from homogenization.writers.endpoint import EndpointWriter
 from homogenization.writers.local import LocalWriter
 from tiny_chat import REVIEWS, build_chat_model
 
-LONGEST_START_SECONDS = 600
 SAMPLING = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 32}
 # the model says the same few things about every film, so it is held to nothing but to say something
 LENIENT = {"candidates": 4, "min_coverage": 0.0, "max_distance": 1.0, "length_ratio": [0.01, 10.0]}
@@ -46,6 +45,14 @@ def chat(tmp_path_factory) -> Path:
     return build_chat_model(tmp_path_factory.mktemp("chat"))
 
 
+def is_healthy(address: str) -> bool:
+    try:
+        with urlopen(address, timeout=5):
+            return True
+    except (URLError, ConnectionError, TimeoutError):
+        return False
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -64,23 +71,13 @@ def server(chat, tmp_path_factory) -> Iterator[Server]:
             [*command, "--port", str(port), "--device", "cpu"], stdout=output, stderr=output, env=environment
         )
     try:
-        wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
+        while not is_healthy(f"http://127.0.0.1:{port}/health"):
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.2)
         yield Server(f"http://127.0.0.1:{port}/v1", str(chat), log)
     finally:
         process.terminate()
         process.wait(30)
-
-
-def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
-    deadline = time.monotonic() + LONGEST_START_SECONDS
-    while time.monotonic() < deadline:
-        assert process.poll() is None, log.read_text()
-        try:
-            with urlopen(address, timeout=5):
-                return
-        except (URLError, ConnectionError, TimeoutError):
-            time.sleep(0.2)
-    raise AssertionError(f"the server did not start within {LONGEST_START_SECONDS} seconds: {log.read_text()}")
 
 
 def served(server: Server, **changes) -> dict:

@@ -55,16 +55,10 @@ JobAcctGatherParams=OverMemoryKill
 MinJobAge=86400
 GresTypes=gpu
 KillWait=1
-# jobs of `spare` make room for those of `urgent`; Slurm queues again what asks for it
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
-JobRequeue=0
 NodeName={host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=64000 Gres=gpu:1
 # the higher tier: jobs that wait for the GPU hold up none of those that need no GPU
-PartitionName=cpu Nodes={host} Default=YES PriorityTier=2 PreemptMode=OFF
-PartitionName=gpu Nodes={host} PreemptMode=OFF
-PartitionName=spare Nodes={host}
-PartitionName=urgent Nodes={host} PriorityTier=3 PreemptMode=OFF
+PartitionName=cpu Nodes={host} Default=YES PriorityTier=2
+PartitionName=gpu Nodes={host}
 """
 
 

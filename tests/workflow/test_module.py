@@ -1,15 +1,53 @@
-"""The workflow in another one: as a module, and from the address of a repository."""
+"""The workflow in another one, as a module of a folder or of a repository's address; and from another folder."""
 
 import copy
 import re
 import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import yaml
 
 from conftest import ROOT, SMALL, Project, copy_workflow
-from parent import Parent
+
+PARENT = """
+configfile: "parent.yaml"
+
+
+module homogenization:
+    snakefile: {snakefile}
+    config: config["homogenization"]
+
+
+use rule * from homogenization as homogenization_*
+
+
+rule mine:
+    default_target: True
+    output: "mine.txt"
+    shell: "echo {{config[word]}} > {{output}}"
+
+assert set(config) == {{"word", "homogenization"}}, "the module has its own configuration"
+assert not {{"all", "plan", "tables"}} & {{rule.name for rule in workflow.rules}}, "and its own names"
+"""
+
+
+class Parent(Project):
+    """A workflow of its own, which imports this one as a module; results lie in a folder of its choice."""
+
+    def __init__(self, folder: Path, snakefile: str) -> None:
+        super().__init__(
+            folder, {"word": "mine", "homogenization": copy.deepcopy(SMALL) | {"results": "studies/first"}}
+        )
+        (folder / "workflow").mkdir(parents=True)
+        (folder / "workflow/Snakefile").write_text(PARENT.format(snakefile=snakefile))
+        copy_workflow(folder / "repository")
+        (folder / "config").symlink_to("repository/config")
+
+    def _arguments(self, *arguments: str) -> list[str]:
+        (self.folder / "parent.yaml").write_text(yaml.safe_dump(self.config))
+        return list(arguments)
 
 
 def test_a_configuration_in_another_folder_plans_the_same(project, tmp_path):
@@ -20,26 +58,21 @@ def test_a_configuration_in_another_folder_plans_the_same(project, tmp_path):
     assert {path.name for path in elsewhere.folder.iterdir()} == {"test.yaml", ".snakemake"}
 
 
-@pytest.mark.parametrize("prefix", [None, "studies/first"])
-def test_a_module_plans_what_the_workflow_plans(project, tmp_path, prefix):
-    parent = Parent(tmp_path, copy.deepcopy(SMALL), homogenization=prefix)
-    planned = parent.planned("homogenization_all")
+def test_a_module_plans_what_the_workflow_plans_and_makes_it(project, tmp_path):
+    parent = Parent(tmp_path / "parent", repr("../repository/workflow/Snakefile"))
     direct = project.planned()
     assert direct.total() > 50
     renamed = {f"homogenization_{rule}": count for rule, count in direct.items()}
-    assert planned == Counter(renamed | {"homogenization_all": 1})
+    assert parent.planned("homogenization_all") == Counter(renamed | {"homogenization_all": 1})
+    assert parent.planned() == {"mine": 1}
+    parent.make("studies/first/variants/original/000.parquet")
     summary = re.findall(r"^(\S+)\t", parent.ask("--summary", "homogenization_all"), re.MULTILINE)[1:]
     assert len(summary) > 100
-    assert all(file.startswith(f"{prefix}/results/" if prefix else "results/") for file in summary)
-    assert parent.planned() == {"mine": 1}
-
-
-def test_a_wrong_key_is_named_with_its_file_and_module(tmp_path):
-    parent = Parent(tmp_path, {**SMALL, "modles": {}}, homogenization=None)
-    done = parent.run("--dry-run")
-    assert done.returncode != 0
-    assert "parent.yaml, module homogenization: 1 problem" in done.stdout
-    assert "modles" in done.stdout
+    assert all(file.startswith("studies/first/") for file in summary)
+    parent.config["homogenization"]["modles"] = {}
+    said = parent.fails()
+    assert "parent.yaml: 1 problem" in said
+    assert "modles" in said
 
 
 @pytest.fixture
@@ -60,10 +93,6 @@ def hosted(tmp_path):
 
 
 def test_rules_from_the_address_of_a_repository_find_the_installed_library(tmp_path, hosted):
-    snakefile = 'github("someone/homogenization", path="workflow/Snakefile", branch="main")'
-    parent = Parent(tmp_path, copy.deepcopy(SMALL), snakefile, homogenization="study")
-    planned = parent.ask("--dry-run", "homogenization_all", **hosted)
-    assert "homogenization_make_report" in planned
-    address = "gh:github.com:someone/homogenization@main:workflow/Snakefile"
-    (parent.folder / "study.yaml").write_text(yaml.safe_dump(SMALL))
-    assert "make_report" in parent.ask("--snakefile", address, "--configfile", "study.yaml", "--dry-run", **hosted)
+    """As `snakedeploy deploy-workflow` writes it."""
+    parent = Parent(tmp_path / "parent", 'github("someone/homogenization", path="workflow/Snakefile", branch="main")')
+    assert "homogenization_make_report" in parent.ask("--dry-run", "homogenization_all", **hosted)

@@ -21,7 +21,7 @@ def test_every_compared_cell_of_the_small_run(finished_run):
 
 def test_the_small_run_ends_with_its_report(finished_run):
     assert (finished_run / "results/report.html").stat().st_size > 1_000_000
-    assert (finished_run.parent / "printed").read_text().splitlines()[-1] == "Report   results/report.html"
+    assert "Report   results/report.html" in (finished_run.parent / "printed").read_text().splitlines()
 
 
 def test_the_report_shows_the_reviews_of_an_independent_sort(finished_run):

@@ -1,45 +1,29 @@
 # The checked configuration, and functions that all rule files share.
 from pathlib import Path
 
-import yaml
-from snakemake.utils import update_config
-
-HERE = workflow.current_basedir
-# where the rules come from, as --snakefile names it, if that is a repository's address and not a folder
-ADDRESS = None
-if isinstance(HERE, os.PathLike):
-    # the library of this folder, for this file and for the scripts that jobs start
-    LIBRARY = str(Path(HERE).parent / "lib")
+# Rules in a folder, and the scripts of their jobs, use the library beside them; rules from the address of a repository use
+# the one that pip has installed.
+if isinstance(workflow.current_basedir, os.PathLike):
+    LIBRARY = str(Path(workflow.current_basedir).parent / "lib")
     sys.path.insert(0, LIBRARY)
-    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [LIBRARY, os.environ.get("PYTHONPATH")])))
-else:
-    # the library is the one that pip has installed
-    ADDRESS = f"{'gl' if isinstance(HERE, gitlab) else 'gh'}:{HERE.host}:{HERE.repo}@{HERE.ref}:workflow/Snakefile"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [LIBRARY, os.environ.get("PYTHONPATH")]))
 
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import figures_of
-from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.prompts import load_prompt
 
-
-def nested(arguments):
-    """Mappings, lists and nulls of --config key=value: in these, Snakemake takes every number for a text."""
-    values = {key: yaml.safe_load(text) for key, _, text in (one.partition("=") for one in arguments or [])}
-    return {key: value for key, value in values.items() if value is None or isinstance(value, (dict, list))}
-
-
+files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
 try:
-    # a module's configuration is its parent's
-    update_config(config, {} if __name__ else nested(workflow.config_settings.config_args))
-    files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
-    # Snakemake names a module's files by the module
-    STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)
+    STUDY = load_study(config, source=files)
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
+
+# GPUs that a job asks for in which a model runs
+GPU = ask.gpus(STUDY.device)
 
 for warning in STUDY.warnings if workflow.is_main_process else []:
     logger.warning(f"{files}: {warning}")
@@ -55,18 +39,10 @@ pathvars:
     logs=f"{STUDY.results}/logs",
 
 
-if workflow.pathvars.get("results") != STUDY.results:
-    raise WorkflowError(
-        f"{files}: pathvars set <results> to {workflow.pathvars.get('results')!r}; here, the key `results` of the "
-        f"configuration does, to {STUDY.results!r}. Take it from the pathvars, and set the key or a module's prefix."
-    )
-
-
 wildcard_constraints:
     model=any_of(STUDY.models),
     variant=any_of(STUDY.variants),
     condition=any_of(STUDY.conditions),
-    metric=any_of(METRIC_NAMES),
     shard=r"\d+",
 
 
@@ -84,8 +60,8 @@ def params_of(made_with):
 
 
 def per_attempt(amount):
-    """A resource that grows by `amount`, or what it is for a job's wildcards, with each attempt of a job (--retries)."""
-    return lambda wildcards, attempt: attempt * (amount(wildcards) if callable(amount) else amount)
+    """A resource that grows by `amount` with each attempt of a job (--retries)."""
+    return lambda wildcards, attempt: attempt * amount
 
 
 def memory(device_of=lambda wildcards: STUDY.device, **sizes):
@@ -105,33 +81,24 @@ def writer_of(wildcards):
     return STUDY.writers[user.writer]
 
 
-def without_prefix(files):
-    """Files that jobs read; the prefix of a module is for those below the folder of results, and not for others."""
-    folders = ("<results>", STUDY.results)
-    return [file if any(map(Path(file).is_relative_to, folders)) else local(file) for file in files]
-
-
 def weights_of(wildcards):
     """The files of a model that the workflow builds or that lies in a local folder; other files are not tracked."""
-    return without_prefix(model_of(wildcards).weights.files(STUDY.results, wildcards.model))
+    return model_of(wildcards).weights.files(STUDY.results, wildcards.model)
 
 
 def start_of(wildcards):
     """The files of the model that training starts from; of a model that is not trained, its own."""
-    return without_prefix(model_of(wildcards).weights.start.files(STUDY.results, wildcards.model))
+    return model_of(wildcards).weights.start.files(STUDY.results, wildcards.model)
 
 
-def of_jobs(folder, jobs, suffix=".parquet", name=None):
-    """A file in a folder of results for each job (model, variant, shard; within, a condition).
-
-    With `name`, each job has a folder, and the file of that name is in it.
-    """
-    return [f"<results>/{folder}/{'/'.join([*job, *([name] if name else [])])}{suffix}" for job in jobs]
+def of_jobs(folder, jobs, suffix=".parquet"):
+    """A file in a folder of results for each job (model, variant, shard; within, a condition)."""
+    return [f"<results>/{folder}/{'/'.join(job)}{suffix}" for job in jobs]
 
 
 def of_variants(folder, variants, suffix=".parquet"):
     """A file in a folder of results for each variant and shard; tables do not depend on the order of variants."""
-    return [f"<results>/{folder}/{variant}/{shard}{suffix}" for variant in sorted(variants) for shard in STUDY.shards]
+    return expand(f"<results>/{folder}/{{variant}}/{{shard}}{suffix}", variant=sorted(variants), shard=STUDY.shards)
 
 
 def when(condition, **named):
@@ -139,28 +106,58 @@ def when(condition, **named):
     return named if condition else {}
 
 
-# the CSV files that the report shows
-SHOWN_TABLES = []
+# tables that not every study has
+OPTIONAL = {
+    "audit": STUDY.audit.ratings,
+    "balance": STUDY.balanced,
+    "claims": STUDY.judged_claims,
+    "components": STUDY.component_jobs,
+    "consequences": STUDY.consequences,
+    "doses": STUDY.intervention_jobs,
+    "extrema": STUDY.contrasted_metrics,
+    "interventions": STUDY.intervention_jobs,
+    "intervened": STUDY.intervention_jobs,
+    "penalties": STUDY.penalty_controls,
+    "probes": STUDY.consequences,
+    "rewriting": STUDY.written,
+    "training": STUDY.trained_models,
+}
+# tables that are CSV, which the report shows: sections and titles
+SHOWN = {
+    "acceptance": ("Data", "Accepted rewritings"),
+    "audit": ("Data", "Sound sentences"),
+    "balance": ("Data", "Balance of the controls"),
+    "claims": ("Claims", "Every claim and model"),
+    "doses": ("Causes", "Doses of each condition"),
+    "rewriting": ("Data", "Rejected rewritings"),
+}
 
 
-def shown_table(table, title, category="Data", caption=None):
-    """A CSV file in tables/ that the report shows."""
-    file = f"<results>/tables/{table}.csv"
-    SHOWN_TABLES.append({"file": file, "title": title, "caption": f"{caption or table}.rst"})
-    labels = {"title": f"{title} (CSV)"}
-    return report(file, caption=f"../report/{caption or table}.rst", category=category, labels=labels)
+def tables(*names):
+    """Files of tables, by their names; none of a table that the study does not have."""
+    files = {name: f"<results>/tables/{name}.{'csv' if name in SHOWN else 'parquet'}" for name in names}
+    return {name: file if OPTIONAL.get(name, True) else [] for name, file in files.items()}
+
+
+def made(*names):
+    """The same, as output of the rule that makes them."""
+    files = tables(*names)
+    for name in filter(files.get, SHOWN.keys() & files):
+        category, title = SHOWN[name]
+        labels = {"title": f"{title} (CSV)"}
+        files[name] = report(files[name], caption=f"../report/{name}.rst", category=category, labels=labels)
+    return files
 
 
 def drawn(names):
     """The files of those of these figures that the study draws; the report shows most."""
     files = []
     for figure in figures_of(STUDY, *names):
-        file, shown = f"<results>/figures/{figure.name}", {
-            "category": figure.section,
-            "labels": {"title": figure.title},
-        }
-        svg = report(f"{file}.svg", caption=f"../report/{figure.caption}", **shown) if figure.on_page else f"{file}.svg"
-        files += [svg, f"{file}.pdf"]
+        svg = f"<results>/figures/{figure.name}.svg"
+        if figure.on_page:
+            labels = {"title": figure.title}
+            svg = report(svg, caption=f"../report/{figure.caption}", category=figure.section, labels=labels)
+        files += [svg, f"<results>/figures/{figure.name}.pdf"]
     return files
 
 

@@ -1,43 +1,24 @@
-# Raw reviews -> cleaned, deduplicated reviews -> a nested, balanced sample in shards.
+# The reviews of the source -> cleaned, deduplicated reviews -> a nested, balanced sample in shards.
+SAMPLE = expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards)
 
 
-rule download_corpus:
-    """Reads the reviews of the source as they are."""
+rule read_corpus:
+    """Reads the reviews of the source, cleans them and drops duplicates."""
     input:
-        file=[local(STUDY.corpus.source)] if STUDY.corpus.is_local else [],
+        file=STUDY.corpus.source if STUDY.corpus.is_local else [],
     output:
-        raw="<results>/corpus/raw.parquet",
+        clean="<results>/corpus/clean.parquet",
     log:
-        "<logs>/corpus/download_corpus.log",
+        "<logs>/corpus/read_corpus.log",
     cache: "omit-software"
     conda:
         "../../envs/texts.yaml"
     params:
-        code=code("download_corpus", "corpus"),
+        code=code("read_corpus", "corpus"),
         source=STUDY.corpus.params("subset", "revision", "split", "text_column", "label_column")
         | {"source": None if STUDY.corpus.is_local else STUDY.corpus.source},
     script:
-        "../scripts/download_corpus.py"
-
-
-# the folder of results where it lies: with the prefix of a module
-RESULTS = str(Path(rules.download_corpus.output.raw).parents[1])
-
-
-rule clean_corpus:
-    """Cleans the reviews and drops duplicates."""
-    input:
-        raw="<results>/corpus/raw.parquet",
-    output:
-        clean="<results>/corpus/clean.parquet",
-    log:
-        "<logs>/corpus/clean_corpus.log",
-    conda:
-        "../../envs/texts.yaml"
-    params:
-        code=code("clean_corpus", "corpus"),
-    script:
-        "../scripts/clean_corpus.py"
+        "../scripts/read_corpus.py"
 
 
 rule sample_corpus:
@@ -47,7 +28,7 @@ rule sample_corpus:
     output:
         shard="<results>/corpus/{shard}.parquet",
     log:
-        "<logs>/corpus/sample_corpus/{shard}.log",
+        "<logs>/corpus/{shard}.log",
     conda:
         "../../envs/texts.yaml"
     params:

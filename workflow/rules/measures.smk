@@ -1,4 +1,4 @@
-# States -> singular values, geometry, received attention, losses, tokens of pages; pooled tokens; MAUVE.
+# States -> pooled tokens; MAUVE; singular values, geometry, received attention, losses, tokens of pages.
 # Variants, by another pass through a model -> how alike tokens are at each point of each block.
 
 # a new spectral metric is computed of what is measured, and measures nothing again
@@ -8,65 +8,15 @@ MEASURED_BY = (*READ_BY, "measures", "metrics.cosines", "metrics.geometry", "met
 MADE_WITH = {} if STUDY.states.keep else {"made_with": params_of(EXTRACTED_WITH)}
 
 
-rule measure:
-    """Measures the states of one model for one shard of a variant: spectra, geometry, attention, losses, tokens."""
-    input:
-        states=STORE,
-    output:
-        matrices="<results>/measures/{model}/{variant}/{shard}/matrices.parquet",
-        attention="<results>/measures/{model}/{variant}/{shard}/attention.parquet",
-        texts="<results>/measures/{model}/{variant}/{shard}/texts.parquet",
-        tokens="<results>/measures/{model}/{variant}/{shard}/tokens.parquet",
-    log:
-        "<logs>/measures/{model}/{variant}/{shard}.log",
-    # next, so that states that are not kept go soon
-    priority: 0 if STUDY.states.keep else 1
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        runtime=per_attempt(240),
-        states=0 if STUDY.states.keep else 1,
-    params:
-        **MADE_WITH,
-        code=code("measure", *MEASURED_BY),
-        module="measures.measure",
-        views=sorted(STUDY.views),
-    script:
-        "../scripts/measure.py"
-
-
-rule compute_mauve:
-    """MAUVE between consecutive layers, with its split-half null."""
-    input:
-        states=STORE,
-    output:
-        mauve="<results>/mauve/{model}/{variant}/{shard}.parquet",
-    log:
-        "<logs>/mauve/{model}/{variant}/{shard}.log",
-    priority: 0 if STUDY.states.keep else 1
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        runtime=per_attempt(240),
-        states=0 if STUDY.states.keep else 1,
-    params:
-        **MADE_WITH,
-        code=code("measure", *READ_BY, "measures.mauve", "measures.reviews", "metrics.cosines"),
-        module="measures.mauve",
-        n_tokens=STUDY.mauve.n_tokens,
-        seed=STUDY.seed,
-    script:
-        "../scripts/measure.py"
-
-
 rule measure_pooled:
-    """Measures the tokens of all reviews of a shard together."""
+    """Measures the states of one model for one shard of a variant: pooled tokens, MAUVE between layers, or each review."""
     input:
         states=STORE,
     output:
         pooled="<results>/pooled/{model}/{variant}/{shard}.parquet",
     log:
         "<logs>/pooled/{model}/{variant}/{shard}.log",
+    # next, so that states that are not kept go soon
     priority: 0 if STUDY.states.keep else 1
     conda:
         "../../envs/analysis.yaml"
@@ -81,23 +31,46 @@ rule measure_pooled:
         "../scripts/measure.py"
 
 
-if STUDY.component_jobs:
+use rule measure_pooled as compute_mauve with:
+    output:
+        mauve="<results>/mauve/{model}/{variant}/{shard}.parquet",
+    log:
+        "<logs>/mauve/{model}/{variant}/{shard}.log",
+    params:
+        code=code("measure", *READ_BY, "measures.mauve", "measures.reviews", "metrics.cosines"),
+        module="measures.mauve",
+        n_tokens=STUDY.mauve.n_tokens,
+        seed=STUDY.seed,
 
-    rule extract_components:
-        """Runs reviews through a model and measures how alike their tokens are at every point of every block."""
-        input:
-            **READ_FILES,
-        output:
-            components="<results>/components/{model}/{variant}/{shard}.parquet",
-        log:
-            "<logs>/components/{model}/{variant}/{shard}.log",
-        conda:
-            "../../envs/torch.yaml"
-        threads: {"cpu": 1, "mps": 2}.get(STUDY.device, 8)
-        resources:
-            **EXTRACTION,
-        params:
-            **READ_PARAMS,
-            code=code("extract_components", *MEASURED_BY),
-        script:
-            "../scripts/extract_components.py"
+
+use rule measure_pooled as measure with:
+    output:
+        matrices="<results>/measures/{model}/{variant}/{shard}/matrices.parquet",
+        attention="<results>/measures/{model}/{variant}/{shard}/attention.parquet",
+        texts="<results>/measures/{model}/{variant}/{shard}/texts.parquet",
+        tokens="<results>/measures/{model}/{variant}/{shard}/tokens.parquet",
+    log:
+        "<logs>/measures/{model}/{variant}/{shard}.log",
+    params:
+        module="measures.measure",
+        views=sorted(STUDY.views),
+
+
+rule extract_components:
+    """Runs reviews through a model and measures how alike their tokens are at every point of every block."""
+    input:
+        **READ_FILES,
+    output:
+        components="<results>/components/{model}/{variant}/{shard}.parquet",
+    log:
+        "<logs>/components/{model}/{variant}/{shard}.log",
+    conda:
+        "../../envs/torch.yaml"
+    threads: {"cpu": 1, "mps": 2}.get(STUDY.device, 8)
+    resources:
+        **EXTRACTION,
+    params:
+        **READ_PARAMS,
+        code=code("extract_components", *MEASURED_BY),
+    script:
+        "../scripts/extract_components.py"

@@ -6,10 +6,7 @@ rule build_random_model:
     input:
         corpus="<results>/corpus/clean.parquet",
         # nothing of a model that is trained, its tokenizer neither, has seen the sample
-        sampled=lambda wildcards: [
-            f"{STUDY.results}/corpus/{shard}.parquet"
-            for shard in (STUDY.shards if wildcards.model in STUDY.trained_models else [])
-        ],
+        sampled=lambda wildcards: SAMPLE if wildcards.model in STUDY.trained_models else [],
     output:
         **{name: f"<results>/models/{{model}}/{file}" for name, file in BUILT_FILES.items()},
     log:
@@ -31,7 +28,7 @@ rule build_random_model:
 rule convert_gguf:
     """Weights and tokenizer of a GGUF file, as safetensors in float32."""
     input:
-        file=lambda wildcards: without_prefix(STUDY.gguf_sources[wildcards.gguf].gguf_files()),
+        file=lambda wildcards: STUDY.gguf_sources[wildcards.gguf].gguf_files(),
     output:
         **{name: f"<results>/weights/{{gguf}}/{file}" for name, file in BUILT_FILES.items()},
     log:

@@ -6,25 +6,23 @@ SHOWN_FIGURES = [
     {"name": figure.name, "title": figure.title, "section": figure.section, "caption": in_words(figure.caption)}
     for figure in page_figures(STUDY)
 ]
-SHOWN_CSV = [table | {"caption": in_words(table["caption"])} for table in SHOWN_TABLES if table["file"] in TABLES]
+SHOWN_CSV = [
+    {"file": file, "title": SHOWN[name][1], "caption": in_words(f"{name}.rst")}
+    for name, file in tables(*SHOWN).items()
+    if file
+]
 
 
 rule make_report:
     """The report: what was found, texts token by token, curves, every claim and figure, in one HTML file."""
     input:
-        claims="<results>/tables/claims.csv" if STUDY.judged_claims else [],
-        contrasts="<results>/tables/contrasts.parquet",
-        summary="<results>/tables/summary.parquet",
-        metrics="<results>/tables/metrics.parquet",
-        similarity="<results>/tables/similarity.parquet",
-        acceptance="<results>/tables/acceptance.csv",
-        balance="<results>/tables/balance.csv" if STUDY.balanced else [],
+        **tables("claims", "contrasts", "summary", "metrics", "similarity", "acceptance", "balance"),
         runs=of_jobs("states", STUDY.jobs, ".json"),
-        sample=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+        sample=SAMPLE,
         keyphrases=PHRASES,
         variants=of_variants("variants", STUDY.variants),
-        texts=of_jobs("measures", STUDY.jobs, name="texts"),
-        tokens=of_jobs("measures", STUDY.jobs, name="tokens"),
+        texts=of_jobs("measures", STUDY.jobs, "/texts.parquet"),
+        tokens=of_jobs("measures", STUDY.jobs, "/tokens.parquet"),
         figures=[f"<results>/figures/{figure['name']}.svg" for figure in SHOWN_FIGURES],
         csv=[table["file"] for table in SHOWN_CSV],
     output:
@@ -39,8 +37,7 @@ rule make_report:
         **report_parameters(STUDY),
         figures=SHOWN_FIGURES,
         csv=SHOWN_CSV,
-        # with paths as they are, not as the configuration spells them
-        config=config | {"results": RESULTS, "claims": STUDY.claims},
+        config=config | {"results": STUDY.results, "claims": STUDY.claims},
         code=code("make_report", *DRAWN_BY, "report", "reading"),
     script:
         "../scripts/make_report.py"

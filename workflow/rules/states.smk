@@ -19,11 +19,7 @@ EXTRACTED_WITH = READ_PARAMS | {
     "code": code("extract_states", *READ_BY),
     "storage": STUDY.states.params("dtype", "layers"),
 }
-EXTRACTION = {
-    "mem_mb": memory(n_reviews=STUDY.corpus.shard_size),
-    "runtime": per_attempt(240),
-    "gpu": ask.gpus(STUDY.device),
-}
+EXTRACTION = {"mem_mb": memory(n_reviews=STUDY.corpus.shard_size), "runtime": per_attempt(240), "gpu": GPU}
 
 
 rule extract_states:

@@ -6,7 +6,7 @@ rule train_model:
     input:
         clean="<results>/corpus/clean.parquet",
         # no model is trained on them
-        sampled=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+        sampled=SAMPLE,
         weights=start_of,
     output:
         **{name: f"<results>/training/{{model}}/{file}" for name, file in BUILT_FILES.items()},
@@ -22,7 +22,7 @@ rule train_model:
         # a parameter, its gradient and two moments
         mem_mb=memory(times=5),
         runtime=per_attempt(480),
-        gpu=ask.gpus(STUDY.device),
+        gpu=GPU,
     params:
         code=code("train_model", "corpus", "models", "training"),
         # updates are small, so they are made in float32

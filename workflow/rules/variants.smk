@@ -1,8 +1,8 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
 ENCODER = STUDY.similarity.params("encoder", "layer") | {"device": STUDY.device}
-ENCODER_FILES = without_prefix(STUDY.similarity.encoder.files(STUDY.results))
+ENCODER_FILES = STUDY.similarity.encoder.files(STUDY.results)
 READER = STUDY.fluency.params("weights", "dtype") | {"device": STUDY.device} if STUDY.fluency else None
-READER_FILES = without_prefix(STUDY.fluency.weights.files(STUDY.results)) if STUDY.fluency else []
+READER_FILES = STUDY.fluency.weights.files(STUDY.results) if STUDY.fluency else []
 
 
 def writing_device(wildcards):
@@ -108,7 +108,7 @@ else:
         """Lets a language model find the key phrases of a shard's reviews."""
         input:
             shard="<results>/corpus/{shard}.parquet",
-            weights=without_prefix(FINDER.files(STUDY.results)),
+            weights=FINDER.files(STUDY.results),
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -167,7 +167,7 @@ if STUDY.written:
         input:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
-            weights=lambda wildcards: without_prefix(writer_of(wildcards).files(STUDY.results)),
+            weights=lambda wildcards: writer_of(wildcards).files(STUDY.results),
         output:
             variant="<results>/variants/{variant}/{shard}.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",

@@ -10,6 +10,8 @@ with job(snakemake):
     files = dict(snakemake.input.items())
     for name, chosen in snakemake.params.tables.items():
         module = import_module(f"homogenization.{name}")
+        if not any(snakemake.output.get(table) for table in module.SCHEMAS):
+            continue  # the study does not have it
         taken = signature(module.tabulate).parameters
         inputs = {file: read_input(files[file]) for file in files if file in taken or "given" in taken}
         tables = module.tabulate(**chosen, **inputs)
