@@ -147,12 +147,12 @@ def _source(weights: Mapping[str, Any], patterns: Sequence[str], scratch: Path |
 
 def _model_in(package: Path) -> Path:
     """The one folder of a model inside a package."""
-    folders = sorted({file.parent for file in package.rglob("config.json")})
+    folders = sorted({file.parent for file in package.rglob("tokenizer.json")})
     if len(folders) == 1:
         return folders[0]
     found = ", ".join(map(str, folders)) or "nowhere"
     raise HomogenizationError(
-        f"weights: the Python package '{package.name}' holds config.json in {len(folders)} folders ({found}), and a "
+        f"weights: the Python package '{package.name}' holds tokenizer.json in {len(folders)} folders ({found}), and a "
         "model's is needed. Give the model's folder with 'path' instead."
     )
 
