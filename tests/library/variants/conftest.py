@@ -32,7 +32,7 @@ def parsed(one_parser):
 
     def sentences(texts):
         reviews = pl.DataFrame({"review_id": list(texts), "text": list(texts.values())})
-        return dict(zip(texts, map(sentences_of, parse_reviews(reviews, PACKAGE)), strict=True))
+        return dict(zip(texts, sentences_of(reviews["text"], parse_reviews(reviews, PACKAGE)), strict=True))
 
     return sentences
 

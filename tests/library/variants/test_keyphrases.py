@@ -98,9 +98,9 @@ def test_phrases_are_literal_apart_and_within_the_limits(reviews, request):
 
 
 def test_permuted_sentences_hold_the_same_phrases_and_a_larger_sample_changes_no_review(embedded):
-    clean, table, parse = embedded
+    clean, table, _ = embedded
     some, weights = clean.head(20), weigh_words(clean["text"].to_list(), 2)
-    few = extract_keyphrases(some, parse[:20], weights, len(clean), **LIMITS)
+    few = extract_keyphrases(some, parse_reviews(some, PACKAGE), weights, len(clean), **LIMITS)
     assert few.equals(table.filter(pl.col("review_id").is_in(some["review_id"].to_list())))
     shuffled = []
     for number, text in enumerate(some["text"]):

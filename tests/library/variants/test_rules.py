@@ -13,11 +13,12 @@ from homogenization.corpus.cleaning import clean_text
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.variants import rules
 from homogenization.variants.keyphrases import key_phrases
+from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase, Placement, overlap, phrases_by_review
 from homogenization.variants.rules import kept_places, move_by_rules, moving_phrases, others_like, rewrite_reviews
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
 from homogenization.variants.sentences import sentences_of
-from moving import moved, phrases_of, unrelated
+from moving import PACKAGE, moved, phrases_of, unrelated
 
 UNTIDY = (r"\w [,;](?= |$)", r",\s*,", r"\(\s*\)", r"[,;]\s*[.!?](?= |$)", r"(^|[.!?] )[,;]", r"\(\s*,")
 FINAL_STOP = re.compile(r"[.!?…][\"')\]*]*$")
@@ -158,7 +159,7 @@ def written(embedded, real):
 def test_real_reviews_stay_tidy(reviews, request, written):
     clean, keyphrases, parse = request.getfixturevalue(reviews)
     found = phrases_by_review(keyphrases)
-    sentences = dict(zip(clean["review_id"], map(sentences_of, parse), strict=True))
+    sentences = dict(zip(clean["review_id"], sentences_of(clean["text"], parse), strict=True))
     ends = Counter()
     for variant_name, variants in written[reviews].items():
         chosen = VARIANTS[variant_name]
@@ -203,10 +204,12 @@ def test_controls_are_matched_on_real_reviews(real, written, edge):
 
 
 def test_a_review_does_not_depend_on_its_shard(embedded, written):
-    clean, keyphrases, parse = embedded
+    clean, keyphrases, _ = embedded
+    reviews = clean[10:20].reverse()
+    parse = parse_reviews(reviews, PACKAGE)
     for name in ("front", "front-inward", "end-other"):
         whole = written["embedded"][name]
-        part = rewrite_reviews(clean[10:20].reverse(), keyphrases, parse[10:20][::-1], name, "rules", **VARIANTS[name])
+        part = rewrite_reviews(reviews, keyphrases, parse, name, "rules", **VARIANTS[name])
         assert part.reverse().equals(whole[10:20])
         assert whole.schema == VARIANT_SCHEMA
         assert set(whole["variant"]) == {name}
@@ -233,14 +236,6 @@ def test_each_key_phrase_gets_the_other_phrase_that_fits():
     keys, places = [phrase(0, 2), phrase(40)], [0.0, 0.9]
     pool = [phrase(10), phrase(20, 2), phrase(30), phrase(60)]
     assert others_like(keys, places, pool, [0.1, 0.2, 0.5, 0.8]) == [pool[1], pool[3]]
-
-
-def test_the_assignment_is_the_best_in_sum():
-    """The first key phrase takes the second best, since the other has no other choice."""
-    keys, pool = [phrase(0), phrase(10)], [phrase(20), phrase(30)]
-    assert others_like(keys, [0.5, 0.9], pool, [0.6, 0.3]) == pool
-    chosen = others_like(keys, [0.5, 0.9], [*pool, phrase(40)], [0.6, 0.3, 0.95])
-    assert [other.start for other in chosen] == [20, 40]
 
 
 def test_an_overlap_is_chosen_again():

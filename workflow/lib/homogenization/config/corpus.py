@@ -25,7 +25,7 @@ class Corpus(Section):
     revision: str | None = None
     """Commit of a hub data set; pin it."""
     split: str = "train"
-    """Split of a hub data set, or part of one, such as train[:1000]; a local file is `train`."""
+    """Split of a hub data set, or part of one, such as train[:1000]; a local file is read whole."""
     text_column: str = "text"
     """Column that holds the review."""
     label_column: str | None = "label"
@@ -93,6 +93,8 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
     def fits_its_file(self) -> Self:
         """A local file can be read, has the columns, and enough rows; `all` becomes their number."""
         if self.is_local:
+            if self.split != "train":
+                raise ValueError(f"split: {self.source} is a local file, which is read whole; leave split out")
             try:
                 return _fitted(self)
             except HomogenizationError as error:
@@ -128,7 +130,7 @@ def _fitted(corpus: Corpus) -> Corpus:
     if corpus.n_reviews is None:
         return corpus.model_copy(update={"n_reviews": _number_of_reviews(corpus)})
     n_rows = len(columns[corpus.text_column]) if whole and columns else corpus.n_reviews
-    if corpus.split == "train" and n_rows < corpus.n_reviews:
+    if n_rows < corpus.n_reviews:
         raise HomogenizationError(
             f"n_reviews {corpus.n_reviews:,}: {corpus.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
             "n_reviews to what cleaning leaves of these, or write `all`"
@@ -144,7 +146,7 @@ def _number_of_reviews(corpus: Corpus) -> int:
 
     if not _is_small(corpus.source):
         raise HomogenizationError(f"n_reviews: {corpus.source} is too large to count in a moment; write a number")
-    read = read_reviews(corpus.source, corpus.text_column, corpus.label_column, split=corpus.split)
+    read = read_reviews(corpus.source, corpus.text_column, corpus.label_column)
     n_reviews = sample_size(clean_reviews(read), corpus.balanced_by, corpus.min_words, corpus.max_words)
     if n_reviews < 2:
         raise HomogenizationError(

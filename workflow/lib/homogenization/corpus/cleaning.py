@@ -62,14 +62,16 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
     """
     labelled = raw.drop_nulls(["text", "label"])
     texts = [clean_text(text) for text in labelled["text"]]
-    named = labelled.with_columns(
+    named = labelled.select(
         pl.Series("review_id", [review_id(text) for text in texts], pl.String),
+        "row",
         pl.Series("text", texts, pl.String),
+        "label",
         pl.Series("n_words", [len(words(text)) for text in texts], pl.Int64),
+        pl.exclude("row", "text", "label"),
     )
-    own = ("review_id", "row", "text", "label", "n_words")
-    worded = named.select(*own, pl.exclude(*own)).filter(pl.col("n_words") > 0)
-    clean = worded.sort("review_id", "label", "row").unique("text", keep="first", maintain_order=True)
+    worded = named.filter(pl.col("n_words") > 0).sort("review_id", "label", "row")
+    clean = worded.unique("text", keep="first", maintain_order=True)
     left_out = {
         "without text": raw["text"].null_count(),
         "without a label": raw.drop_nulls("text")["label"].null_count(),

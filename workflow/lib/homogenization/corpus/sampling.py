@@ -22,9 +22,9 @@ def sample_reviews(
     their names. A review's rank depends on nothing else, so shards are nested: a larger sample only adds ranks.
 
     Args:
-        clean: Columns review_id, text, label, n_words and further ones.
+        clean: Table of `clean_reviews`.
         seed: Seed of the ranking.
-        start: First rank; the first review of the sample has rank 0.
+        start: First rank, from 0.
         stop: Last rank plus one.
         balance_by: Column of the groups that take turns; a review without a value is in none. None: no balancing.
         min_words: Smallest number of words of a review.

@@ -22,48 +22,40 @@ _WORD = re.compile(
 Span = tuple[int, int]
 #: Brackets and quotes whose marks differ, each opening before it closes
 BRACKETS = ("()", "[]", "{}", "“”", "«»")
-_TITLE_WORDS = ("mr", "mrs", "ms", "dr", "st", "prof", "rev", "gen", "lt", "sgt", "capt", "col", "mt", "messrs", "vs")
-_TITLE = re.compile(r"[(\"'“‘]*(?:" + "|".join(_TITLE_WORDS) + r")\.", re.IGNORECASE)
+_TITLE = re.compile(r"[(\"'“‘]*(mr|mrs|ms|dr|st|prof|rev|gen|lt|sgt|capt|col|mt|messrs|vs)\.", re.IGNORECASE)
 # at the first or the second of its marks: what fails there fails at each of the marks behind
 _FULL_STOP = re.compile(r"(?<![\s.][A-Z])(?<![.!?…]{2})[.!?…]++[\"'”’)\]]*+\s+(?=[\"'“‘(\[]*+[A-Z])")
 LONGEST_SENTENCE = 60
 
 
-def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Cut `text` into sentences: (start, end) in characters, without the white space around them.
+def sentence_spans(text: str) -> list[Span]:
+    """Cut a cleaned text into sentences: (start, end) in characters, without the white space around them.
 
     Sentencex finds the boundaries; those without white space and those after a title ("Ms. Gurie") are undone. It
     never cuts inside quotes and brackets, so one stray mark ("'70s", "2)") can merge half a review into one sentence: a
     sentence of more than `LONGEST_SENTENCE` words is therefore cut at every full stop.
     """
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     for boundary in sentencex.get_sentence_boundaries("en", text):
         start, end = boundary["start_index"], boundary["end_index"]
-        if len(word_spans(text, start, end)) > LONGEST_SENTENCE:
-            cuts = [start, *(match.end() for match in _FULL_STOP.finditer(text, start, end)), end]
-        else:
-            cuts = [start, end]
-        for cut, next_cut in pairwise(cuts):
+        is_long = len(word_spans(text, start, end)) > LONGEST_SENTENCE
+        stops = [match.end() for match in _FULL_STOP.finditer(text, start, end)] if is_long else []
+        for cut, next_cut in pairwise([start, *stops, end]):
             part = text[cut:next_cut]
             first, last = cut + len(part) - len(part.lstrip()), cut + len(part.rstrip())
-            if first >= last:
-                continue
-            if spans and (not text[spans[-1][1]].isspace() or _ends_with_title(text, *spans[-1])):
+            is_open = spans and (not text[spans[-1][1]].isspace() or _ends_with_title(text, *spans[-1]))
+            if is_open and first < last:
                 spans[-1] = (spans[-1][0], last)
-            else:
+            elif first < last:
                 spans.append((first, last))
     return spans
 
 
 def _ends_with_title(text: str, start: int, end: int) -> bool:
-    """Whether the last run of text[start:end] is a title, and not its first unless it begins the text."""
-    run = end
-    while run > start and not text[run - 1].isspace():
-        run -= 1
-    return (run > start or run == 0) and _TITLE.fullmatch(text, run, end) is not None
+    return _TITLE.fullmatch(text, max(text.rfind(" ", start, end) + 1, start), end) is not None
 
 
-def word_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+def word_spans(text: str, start: int = 0, end: int | None = None) -> list[Span]:
     """The words of text[start:end] as (start, end) in characters of `text`."""
     return [match.span() for match in _WORD.finditer(text, start, len(text) if end is None else end)]
 

@@ -127,7 +127,7 @@ def extract_keyphrases(
 
     Args:
         reviews: Columns review_id, text.
-        parse: The parse of each, from `parse_reviews`.
+        parse: The parse of their sentences, from `parse_reviews`.
         weights: Table of `weigh_words`.
         n_documents: Number of reviews that it is made from.
         max_phrases: Largest number of distinct phrases of a review.
@@ -137,8 +137,9 @@ def extract_keyphrases(
         A row for each place of a phrase (`KEYPHRASE_SCHEMA`), in the order of `reviews`, then in reading order.
     """
     idf, found = dict(weights.select("word", "idf").iter_rows()), {}
-    for (name, text), doc in zip(reviews.select("review_id", "text").iter_rows(), parse, strict=True):
-        terms = {term for sentence in sentences_of(doc) for term in sentence.content_terms(ngram_range)}
+    parsed = sentences_of(reviews["text"], parse)
+    for (name, text), sentences in zip(reviews.select("review_id", "text").iter_rows(), parsed, strict=True):
+        terms = {term for sentence in sentences for term in sentence.content_terms(ngram_range)}
         found[name] = key_phrases(text, tfidf(text, terms, idf, n_documents), max_phrases)
     return keyphrase_table(found)
 

@@ -1,10 +1,11 @@
 """Variants of a review in a natural order: an adjunct of a sentence moves to its front or to its end."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from homogenization.variants.adjuncts import Adjunct, Adjuncts
-from homogenization.variants.capitals import begins_with_capital, capitalised, names_in, within_a_sentence
+from homogenization.variants.adjuncts import Adjunct, adjuncts_of
+from homogenization.variants.capitals import begins_with_capital, begun, names_in, within_a_sentence
+from homogenization.variants.clauses import MainClause
 from homogenization.variants.phrases import Phrase, Placement, overlap, place_in_sentence, term_of
 from homogenization.variants.sentences import Sentence
 
@@ -30,47 +31,43 @@ def move_naturally(
     names, parts, placements = names_in(sentences), [], []
     for sentence in sentences:
         keys = [phrase for phrase in phrases if phrase.sentence == sentence.number]
-        clause, text = Adjuncts(sentence), sentence.span.text
-        chosen = min(_ranked(clause, keys, which), default=None, key=lambda pair: pair[0])
+        chosen = min(_ranked(sentence, keys, which), default=None, key=lambda pair: pair[0])
         if chosen is None:
-            parts.append(text)
+            parts.append(sentence.text)
             continue
         first, end = sentence.characters(chosen[1].first, chosen[1].last)
-        moved, start = _written(clause, chosen[1], position, names | sentence.proper_names)
+        moved, start = _written(sentence, chosen[1], position, names | sentence.proper_names)
         parts.append(moved)
-        term = term_of(text[first:end])
-        before = place_in_sentence(text, (0, len(text)), first, term)
+        term = term_of(sentence.text[first:end])
+        before = place_in_sentence(sentence.text, (0, len(sentence.text)), first, term)
         after = place_in_sentence(moved, (0, len(moved)), start, term)
         placements.append(Placement(term, sentence.number, before, after))
     return " ".join(parts), placements
 
 
-def _ranked(clause: Adjuncts, keys: Sequence[Phrase], which: str) -> list[tuple[tuple[int, int], Adjunct]]:
+def _ranked(sentence: Sentence, keys: Sequence[Phrase], which: str) -> Iterator[tuple[tuple[int, int], Adjunct]]:
     """The adjuncts asked for with their ranks: that with the best key phrase comes first, then the longest."""
-    found, start = [], clause.sentence.span.start_char
-    for adjunct in clause.all():
-        first, end = clause.sentence.characters(adjunct.first, adjunct.last)
-        own = Phrase("", clause.sentence.number, start + first, start + end)
+    for adjunct in adjuncts_of(MainClause(sentence)):
+        first, end = sentence.characters(adjunct.first, adjunct.last)
+        own = Phrase("", sentence.number, sentence.start + first, sentence.start + end)
         holds = next((number for number, key in enumerate(keys) if overlap(own, key)), len(keys))
         if which == "any" or (holds < len(keys)) == (which == "key"):
-            found.append(((holds, first - end), adjunct))
-    return found
+            yield (holds, first - end), adjunct
 
 
-def _written(clause: Adjuncts, adjunct: Adjunct, place: str, names: frozenset[str]) -> tuple[str, int]:
+def _written(sentence: Sentence, adjunct: Adjunct, place: str, names: frozenset[str]) -> tuple[str, int]:
     """The sentence with an adjunct at a place, and the first character of the adjunct in it.
 
     Where it stands there, the sentence is as it was. Otherwise quotes and brackets go with their words, the stops come
     last, and capitals follow the new first word; `names` are the words that keep theirs.
     """
-    sentence, text = clause.sentence, clause.sentence.span.text
+    text, own = sentence.text, (adjunct.first, adjunct.last)
     if place == adjunct.place:
-        return text, sentence.characters(adjunct.first, adjunct.last)[0]
+        return text, sentence.characters(*own)[0]
     stop = _STOP.search(text)[0]
-    first_run = next(run for run in sentence.runs if run.first <= run.last)
-    old, new = sentence.characters(first_run.first, first_run.last), within_a_sentence(sentence, names)
+    old, new = sentence.characters(sentence.runs[0].first, sentence.runs[0].last), within_a_sentence(sentence, names)
     written, start = "", 0
-    for part in clause.order(adjunct, place):
+    for part in adjunct.order(place):
         if part == ",":
             written += ","
             continue
@@ -79,20 +76,19 @@ def _written(clause: Adjuncts, adjunct: Adjunct, place: str, names: frozenset[st
         if begin <= old[0] < end:
             words = words[: old[0] - begin] + new + words[old[1] - begin :]
         written += " " * bool(written)
-        if part == (adjunct.first, adjunct.last):
+        if part == own:
             start = len(written) + sentence.characters(*part)[0] - begin
         written += words
     if begins_with_capital(sentence):
-        first = re.search(r"\w[^\s]*", written)
-        written = written[: first.start()] + capitalised(first[0]) + written[first.end() :]
+        written = begun(written)
     return _TOUCHED.sub(" ", written) + stop, start
 
 
 def _with_marks(sentence: Sentence, first: int, last: int) -> tuple[int, int]:
     """Some tokens with the opening and closing marks that touch them."""
-    tokens = sentence.tokens
-    while first and not tokens[first - 1].whitespace_ and tokens[first - 1].text in _OPENING:
+    doc = sentence.doc
+    while first and not doc[first - 1].whitespace_ and doc[first - 1].text in _OPENING:
         first -= 1
-    while last + 1 < len(tokens) and not tokens[last].whitespace_ and tokens[last + 1].text in _CLOSING:
+    while last + 1 < len(doc) and not doc[last].whitespace_ and doc[last + 1].text in _CLOSING:
         last += 1
     return first, last

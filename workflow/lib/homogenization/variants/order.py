@@ -1,7 +1,7 @@
 """Variants of a review in another order: its words change places in blocks, or one whole sentence moves."""
 
 from collections.abc import Mapping, Sequence
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import sentence_spans
@@ -17,10 +17,9 @@ def reorder(
     seed: int,
     review: str,
 ) -> str:
-    """The review with its words in blocks, as `permute_blocks` does, or with one sentence elsewhere (`move_sentence`).
+    """The review with its words in `blocks` (`permute_blocks`), or with one sentence elsewhere (`move_sentence`).
 
-    Words are what stands between white space, punctuation included; they are joined by single spaces. A cleaned review
-    has no other white space, so nothing but the order differs from the original.
+    Words are what stands between white space, punctuation included; nothing but their order differs from the original.
 
     Args:
         text: A cleaned review.
@@ -30,9 +29,7 @@ def reorder(
         seed: Seed of the study.
         review: The review_id, so that each review has an order of its own.
     """
-    if blocks is None:
-        return move_sentence(text, phrases, **move)
-    return permute_blocks(text, blocks, seed, review)
+    return move_sentence(text, phrases, **move) if move else permute_blocks(text, blocks, seed, review)
 
 
 def permute_blocks(text: str, blocks: int | str, seed: int, review: str) -> str:
@@ -45,18 +42,13 @@ def permute_blocks(text: str, blocks: int | str, seed: int, review: str) -> str:
     n_blocks = len(words) if blocks == "words" else blocks
     if not 2 <= n_blocks <= len(words):
         return text
-    bounds = [len(words) * block // n_blocks for block in range(n_blocks + 1)]
-    parts = [words[start:end] for start, end in pairwise(bounds)]
-    return " ".join(word for block in _other_order(n_blocks, seed, review) for word in parts[block])
-
-
-def _other_order(n_blocks: int, seed: int, review: str) -> list[int]:
-    """The first order drawn in which not every block stands where it stood."""
-    unmoved = list(range(n_blocks))
-    for draw in count():
-        order = sorted(unmoved, key=lambda block: seeded_hash(seed, "order", review, n_blocks, draw, block))
-        if order != unmoved:
-            return order
+    parts = [words[start:end] for start, end in pairwise(len(words) * n // n_blocks for n in range(n_blocks + 1))]
+    orders = (
+        sorted(range(n_blocks), key=lambda block: seeded_hash(seed, "order", review, n_blocks, draw, block))
+        for draw in count()
+    )
+    order = next(order for order in orders if order != list(range(n_blocks)))
+    return " ".join(chain.from_iterable(parts[block] for block in order))
 
 
 def move_sentence(text: str, phrases: Sequence[Phrase], sentence: str, to: str) -> str:
@@ -73,18 +65,16 @@ def move_sentence(text: str, phrases: Sequence[Phrase], sentence: str, to: str) 
         The review, which stays as it is where it has no key phrase, where the key sentence stands at that place
         already (then "other" moves nothing either), or where no other sentence can move.
     """
-    spans = sentence_spans(text)
-    lengths = [len(text[start:end].split()) for start, end in spans]
-    ways = [sum(lengths[:number] if to == "first" else lengths[number + 1 :]) for number in range(len(spans))]
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    lengths = [len(one.split()) for one in sentences]
+    ways = [sum(lengths[:number] if to == "first" else lengths[number + 1 :]) for number in range(len(sentences))]
     if not phrases or not ways[key := phrases[0].sentence]:
         return text
-    moving = key
-    if sentence == "other":
-        with_phrase = {phrase.sentence for phrase in phrases if phrase.term == phrases[0].term}
-        others = [number for number, way in enumerate(ways) if way and number not in with_phrase]
-        if not others:
-            return text
-        moving = min(others, key=lambda one: abs(ways[one] - ways[key]) + abs(lengths[one] - lengths[key]))
-    rest = [number for number in range(len(spans)) if number != moving]
-    order = [moving, *rest] if to == "first" else [*rest, moving]
-    return " ".join(text[slice(*spans[number])] for number in order)
+    with_phrase = {phrase.sentence for phrase in phrases if phrase.term == phrases[0].term}
+    others = [number for number, way in enumerate(ways) if way and number not in with_phrase]
+    likest = min(others, key=lambda one: abs(ways[one] - ways[key]) + abs(lengths[one] - lengths[key]), default=None)
+    moving = key if sentence == "key" else likest
+    if moving is None:
+        return text
+    moved = sentences.pop(moving)
+    return " ".join([moved, *sentences] if to == "first" else [*sentences, moved])

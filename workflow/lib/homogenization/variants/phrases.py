@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.sentences import folded, word_spans, words
+from homogenization.corpus.sentences import word_spans, words
 from homogenization.variants.schemas import VARIANT_SCHEMA
 
 # stems of contractions (don't, can't, won't, let's …) that the stop list lacks
@@ -69,8 +68,8 @@ def is_stop_word(word: str) -> bool:
     return word in ENGLISH_STOP_WORDS or (stem != word and (stem in ENGLISH_STOP_WORDS or stem in _AUXILIARIES))
 
 
-def overlap(one: Any, other: Any) -> bool:
-    """Whether two phrases, tokens or chunks of a review share characters: from `start` to before `end`."""
+def overlap(one: Phrase, other: Phrase) -> bool:
+    """Whether two phrases of a review share characters."""
     return one.start < other.end and other.start < one.end
 
 
@@ -107,13 +106,5 @@ def phrases_by_review(keyphrases: pl.DataFrame) -> dict[str, list[Phrase]]:
 def place_in_sentence(text: str, span: tuple[int, int], start: int, term: str) -> float | None:
     """The position of the phrase `term` at character `start` in the sentence text[span], as in `Placement`."""
     spans = word_spans(text, *span)
-    before = sum(word_start < start for word_start, _ in spans)
-    length = len(term.split())
-    if [folded(text[slice(*word)]) for word in spans[before : before + length]] != term.split():
-        raise RuntimeError(f"'{term}' is not at character {start} of: {text[slice(*span)]}")
-    return position_of(before, len(spans) - length)
-
-
-def position_of(n_before: int, n_others: int) -> float | None:
-    """The position of a phrase by the words before it and all other words of its sentence, as in `Placement`."""
-    return n_before / n_others if n_others else None
+    n_others = len(spans) - len(term.split())
+    return sum(word_start < start for word_start, _ in spans) / n_others if n_others else None

@@ -1,77 +1,64 @@
-"""How a sentence is written once its phrases stand in another order: its words, their marks, and capitals."""
+"""How a sentence is written once its phrases stand elsewhere: its words, their marks, and capitals."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import takewhile
 
 from homogenization.corpus.sentences import words
-from homogenization.variants.capitals import begins_with_capital, capitalised, within_a_sentence
-from homogenization.variants.phrases import Phrase
+from homogenization.variants.capitals import begins_with_capital, begun, within_a_sentence
+from homogenization.variants.phrases import Phrase, overlap
 from homogenization.variants.positions import Layout
-from homogenization.variants.sentences import Run, Sentence
+from homogenization.variants.sentences import Sentence
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "‘": "’", **{mark: mark for mark in "\"'*_`"}}
 _STRENGTH = {",": 1, "-": 2, "–": 2, "—": 2, ":": 3, ";": 3, ".": 4, "…": 4, "?": 5, "!": 5}
 _FINAL = 4
-_CONNECTORS = frozenset("&+/=")
+# characters that no cleaned review has: where a phrase was, and around each other word
+_HOLE, _WORD, _END = "\0", "\1", "\2"
+_DIVIDING = r"[-,;:.…?!–—]+"
+_AROUND_HOLE = re.compile(rf"((?: ?{_DIVIDING})*)( ?){_HOLE}( ?)((?:{_DIVIDING}(?: {_DIVIDING})*)?)( ?)")
 
 
-@dataclass(frozen=True)
-class Part:
-    """The words of a run with all that is part of them, or a mark beside them.
-
-    Attributes:
-        text: The characters.
-        phrase: Number of the phrase of a word, -1 outside of phrases; None for a mark.
-        clings_left: Whether no space precedes it.
-        clings_right: Whether no space follows it.
-    """
-
-    text: str
-    phrase: int | None = None
-    clings_left: bool = False
-    clings_right: bool = False
-
-    @property
-    def strength(self) -> int:
-        """How strongly a mark divides: 0 for a quote, 1 for a comma, `_FINAL` and more for the end of a sentence."""
-        return 0 if self.phrase is not None else max(_STRENGTH.get(character, 0) for character in self.text)
+def _cores(sentence: Sentence, phrases: Sequence[Phrase]) -> list[tuple[int, int, int, int]]:
+    """First character, the one behind the last, phrase (or -1) and first run of each phrase and other run."""
+    cores: list[tuple[int, int, int, int]] = []
+    for at, run in enumerate(sentence.runs):
+        start, end = sentence.characters(run.first, run.last)
+        own = Phrase("", sentence.number, sentence.start + start, sentence.start + end)
+        number = next((n for n, phrase in enumerate(phrases) if overlap(phrase, own)), -1)
+        if number >= 0 and cores and cores[-1][2] == number:
+            cores[-1] = (cores[-1][0], end, *cores[-1][2:])
+        else:
+            cores.append((start, end, number, at))
+    return cores
 
 
-def layout_of(sentence: Sentence, phrases: Sequence[Phrase], splits: frozenset[int] = frozenset()) -> Layout:
-    """A sentence as a row of phrases and of other words; an empty one where it has no phrase.
+def layout_of(sentence: Sentence, phrases: Sequence[Phrase], inner: bool = False) -> Layout:
+    """A sentence as a row of phrases and of other runs; an empty one where it has no phrase.
 
     Args:
         sentence: A parsed sentence.
         phrases: Those that move in it, in reading order, without overlaps.
-        splits: First tokens of runs before which a phrase would split a constituent, as `Sentence.splits` gives them.
+        inner: Whether the slots that split a constituent are asked for.
     """
-    order, lengths, breaks = [], [], set()
-    for run in sentence.runs if phrases else ():
-        if not (core := sentence.core(run)):
-            continue
-        number = _phrase_of(sentence, run, phrases)
-        if number == -1 and run.first in splits:
-            breaks.add(order.count(-1))
-        if number >= 0 and number in order:
-            lengths[order.index(number)] += len(words(core))
+    slots, lengths, others, breaks = [], [], [], set()
+    splits = sentence.splits() if inner and phrases else ()
+    for start, end, number, run in _cores(sentence, phrases) if phrases else ():
+        n_words = len(words(sentence.text[start:end]))
+        if number >= 0:
+            slots.append(len(others))
+            lengths.append(n_words)
         else:
-            order.append(number)
-            lengths.append(len(words(core)))
-    return Layout(order, lengths, frozenset(breaks))
-
-
-def _phrase_of(sentence: Sentence, run: Run, phrases: Sequence[Phrase]) -> int:
-    """The number of the phrase that shares words with a run; -1 without one."""
-    start, end = (at + sentence.span.start_char for at in sentence.characters(run.first, run.last))
-    return next((n for n, phrase in enumerate(phrases) if phrase.start < end and start < phrase.end), -1)
+            if run in splits:
+                breaks.add(len(others))
+            others.append(n_words)
+    return Layout(slots, lengths, others, frozenset(breaks))
 
 
 def rearranged(
-    sentence: Sentence, phrases: Sequence[Phrase], order: Sequence[int], names: frozenset[str]
+    sentence: Sentence, phrases: Sequence[Phrase], slot: int, names: frozenset[str]
 ) -> tuple[str, list[int]]:
-    """A sentence with its phrases moved, and the first character of each phrase in it.
+    """A sentence with its phrases together in a slot, and the first character of each phrase in it.
 
     Quotes and brackets around a phrase alone go with it, and the sentence keeps its stop. All other marks stay; of
     those that meet, the strongest is left, and none but a stop leads the sentence.
@@ -79,115 +66,88 @@ def rearranged(
     Args:
         sentence: A parsed sentence.
         phrases: Those that move in it.
-        order: The new order: numbers of phrases, and -1 for the next other word.
+        slot: Number of other runs before them.
         names: Words that keep their capital wherever they stand.
     """
-    if order == layout_of(sentence, phrases).order:  # all phrases are in place, so marks stay too
-        return sentence.span.text, [phrase.start - sentence.span.start_char for phrase in phrases]
-    rest, moved = _parts(sentence, phrases, within_a_sentence(sentence, names)), []
-    for number in reversed(range(len(phrases))):
-        first, last, left = _with_enclosure(rest, number)
-        moved.insert(0, [part for part in rest[first : last + 1] if part not in left])
-        rest[first : last + 1] = left
-        _mend(rest, first)
-    n_others = order.count(-1)
-    if n_others and order[-1] >= 0:
-        _stop_last(rest)
-    result = list(rest)
-    for slot, number in reversed([(order[:at].count(-1), number) for at, number in enumerate(order) if number >= 0]):
-        gap = _gap(rest, slot)
-        result[gap:gap] = moved[number]
+    rest, moved = _without(sentence, phrases, names)
+    head, tail = _cut(rest, slot)
+    written, starts = re.sub(f"[{_WORD}{_END}]", "", head), []
+    for number, (phrase, offset) in enumerate(moved):
+        written += " " * (number > 0)
+        starts.append(len(written) + offset)
+        written += phrase
+    written += re.sub(f"[{_WORD}{_END}]", "", tail)
     if begins_with_capital(sentence):
-        first = next(at for at, part in enumerate(result) if part.phrase is not None)
-        result[first] = replace(result[first], text=capitalised(result[first].text))
-    text, starts = "", {}
-    for before, part in zip([None, *result], result, strict=False):
-        if before and not (before.clings_right or part.clings_left):
-            text += " "
-        starts.setdefault(part.phrase, len(text))
-        text += part.text
-    return re.sub(r"(?<=\w\.)\.$", "", text), [starts[number] for number in range(len(phrases))]
+        written = begun(written)
+    return re.sub(r"(?<=\w\.)\.$", "", written), starts
 
 
-def _parts(sentence: Sentence, phrases: Sequence[Phrase], first_word: str) -> list[Part]:
-    """The words and marks of a sentence; `first_word` is how its first word is spelled."""
-    parts = []
-    for run in sentence.runs:
-        core, tokens = sentence.core(run), [token.text for token in sentence.tokens[run.start : run.end + 1]]
-        if not core:
-            parts.append(Part("".join(tokens)))
-            continue
-        ahead, behind = tokens[: run.first - run.start], tokens[run.last - run.start + 1 :]
-        if run == sentence.runs[-1] and core.endswith(".") and not behind:  # an abbreviation ends in the stop
-            core, behind = core[:-1], ["."]
-        if all(part.phrase is None for part in parts):
-            core = first_word.removesuffix("." * (core + "." == first_word))
-        parts += [Part(text, clings_right=True) for text in _marks(ahead)]
-        parts.append(Part(core, _phrase_of(sentence, run, phrases)))
-        parts += [Part(text, clings_left=True) for text in _marks(behind)]
-    return parts
-
-
-def _marks(tokens: Sequence[str]) -> list[str]:
-    """Marks, of which those that divide are one where they meet ("?!")."""
-    runs = groupby(tokens, lambda text: Part(text).strength > 0)
-    return [mark for divides, run in runs for mark in (["".join(run)] if divides else run)]
-
-
-def _with_enclosure(parts: Sequence[Part], number: int) -> tuple[int, int, list[Part]]:
-    """First and last part of a phrase, with quotes or brackets that enclose it alone; and the marks in them that stay.
+def _without(sentence: Sentence, phrases: Sequence[Phrase], names: frozenset[str]) -> tuple[str, list[tuple[str, int]]]:
+    """A sentence without its phrases, and each of them, with quotes or brackets that enclose it alone, and its offset.
 
     ("Oz,") leaves its comma where it was, and ("Help!") takes its mark along unless that ends the sentence.
     """
-    own = [at for at, part in enumerate(parts) if part.phrase == number]
-    first, last = own[0], own[-1]
-    behind = next((at for at in range(last + 1, len(parts)) if not parts[at].strength), len(parts))
-    closer = parts[behind].text if behind < len(parts) and parts[behind].clings_left else None
-    if not first or closer is None or _CLOSERS.get(parts[first - 1].text) != closer:
-        return first, last, []
-    is_last = all(part.phrase is None for part in parts[last + 1 :])
-    inner = parts[last + 1 : behind]
-    return first - 1, behind, [mark for mark in inner if is_last or mark.strength < _FINAL]
+    start, end = sentence.characters(sentence.runs[0].first, sentence.runs[0].last)
+    text = sentence.text[:start] + within_a_sentence(sentence, names) + sentence.text[end:]
+    rest, moved, at = "", [], 0
+    for start, end, number, _ in _cores(sentence, phrases):
+        rest, at = rest + text[at:start], end - (end == len(text) and text[-1] == ".")  # "Jr." ends in the stop
+        if number < 0:
+            rest += _WORD + text[start:at] + _END
+            continue
+        phrase, opener = text[start:at], rest[-1:]
+        enclosed = re.match(rf"((?:{_DIVIDING})?)(\S)", text[at:])
+        if enclosed is None or _CLOSERS.get(opener) != enclosed[2]:
+            moved.append((phrase, 0))
+            rest += _HOLE
+            continue
+        at += enclosed.end()
+        is_last = not any(map(str.isalnum, text[at:]))
+        left = enclosed[1] if is_last or _strength(enclosed[1]) < _FINAL else ""
+        moved.append((opener + phrase + enclosed[1].removesuffix(left) + enclosed[2], 1))
+        rest = rest[:-1] + _HOLE + left
+    rest += text[at:]
+    while hole := _AROUND_HOLE.search(rest):
+        rest = rest[: hole.start()] + _mended(hole) + rest[hole.end() :]
+    return rest, moved
 
 
-def _mend(parts: list[Part], at: int) -> None:
-    """Of the marks that meet where a phrase has left, keep the strongest, and none at the beginning of a quote."""
-    first, last = at, at
-    while first and parts[first - 1].strength:
-        first -= 1
-    while last < len(parts) and parts[last].strength:
-        last += 1
-    strongest = max(reversed(parts[first:last]), key=lambda mark: mark.strength, default=None)
-    if first == 0 or parts[first - 1].clings_right:
-        parts[first:last] = parts[first:at] if last < len(parts) else parts[first:last]
-    elif strongest:
-        parts[first:last] = [strongest]
+def _strength(marks: str) -> int:
+    """How strongly marks divide: 0 for a quote, 1 for a comma, `_FINAL` and more for the end of a sentence."""
+    return max((_STRENGTH.get(mark, 0) for mark in marks), default=0)
 
 
-def _stop_last(parts: list[Part]) -> None:
-    """End a sentence in `".` instead of `."`, so that a phrase fits between a last quote or bracket and the stop."""
-    last = max(at for at, part in enumerate(parts) if part.phrase is not None)
-    opened = {_CLOSERS.get(part.text) for part in parts[1:last] if part.clings_right}
-    closing = [part for part in parts[last + 1 :] if part.text in opened]
-    if closing:
-        marks = [part for part in parts[last + 1 :] if part.text not in opened]
-        strongest = max(reversed(marks), key=lambda mark: mark.strength, default=None)
-        parts[last + 1 :] = [*closing, *(mark for mark in marks if mark is strongest or not mark.strength)]
+def _mended(hole: re.Match) -> str:
+    """What is left where a phrase has gone: of marks that meet the strongest, and none where a text or quote begins."""
+    left, before, after, right, behind = hole.groups()
+    ahead, space = hole.string[: hole.start()], before and (behind if right else after)
+    if not ahead or not ((left or before).startswith(" ") or _END in ahead.rsplit(" ", 1)[-1]):
+        return left + space
+    marks = [*re.findall(f" ?{_DIVIDING}", left), *re.findall(f" ?{_DIVIDING}", after + right)]
+    return max(reversed(marks), key=_strength, default="") + (behind if right else space)
 
 
-def _gap(rest: Sequence[Part], slot: int) -> int:
-    """Where a phrase goes that stands behind `slot` other words: before the next, or before the stop.
+def _cut(rest: str, slot: int) -> tuple[str, str]:
+    """Cut a sentence behind `slot` words, where phrases go: before the next word, or before the stop.
 
-    Marks around the whole sentence, and the stop before its first word ("...and then"), enclose the phrase too.
+    Marks around the whole sentence, and the stop before its first word ("...and then"), enclose the phrases too. Where
+    a quote or bracket closes at the end, `."` becomes `".`, so that the phrases fit between it and the stop.
     """
-    at_words = [at for at, part in enumerate(rest) if part.phrase is not None]
-    if slot == len(at_words):
-        gap = at_words[-1] + 1 if at_words else len(rest)
-        while gap < len(rest) and (rest[gap].text in _CONNECTORS or (rest[gap].clings_left and not rest[gap].strength)):
-            gap += 1
-        return gap
-    gap = at_words[slot]
-    early = {part.text for part in rest[gap : at_words[-1]] if part.clings_left}
-    while gap and rest[gap - 1].clings_right and (slot or _CLOSERS.get(rest[gap - 1].text) in early):
-        gap -= 1
-    return gap
+    starts = [word.start() for word in re.finditer(_WORD, rest)]
+    if slot < len(starts):
+        at = starts[slot]
+        marks = re.search(rf"[^ {_END}]*$", rest[:at])[0]
+        closing = "".join(re.findall(rf"{_END}([^ {_WORD}]*)", rest[at : starts[-1]]))
+        own = marks if slot else list(takewhile(lambda mark: _CLOSERS.get(mark, " ") in closing, reversed(marks)))
+        return rest[: at - len(own)], " " + rest[at - len(own) :]
+    head, _, tail = rest.rpartition(_END)
+    outside = re.sub(f"{_WORD}[^{_END}]*{_END}?", "", head)[head[0] != _WORD :]
+    opened = {_CLOSERS.get(mark) for mark in outside}
+    marks = re.findall(rf" ?(?:{_DIVIDING}|.)", tail)
+    if closing := [mark for mark in marks if mark in opened]:
+        dividing = max(reversed(marks), key=_strength)
+        marks = [mark for mark in marks if mark not in opened and (mark is dividing or not _strength(mark))]
+    else:
+        closing = list(takewhile(lambda mark: mark[0] != " " and not _strength(mark), marks))
+        marks = marks[len(closing) :]
+    return head + "".join(closing) + " ", "".join(marks)

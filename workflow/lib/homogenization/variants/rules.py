@@ -56,20 +56,18 @@ def move_by_rules(
         move, in reading order.
     """
     moving = moving_phrases(sentences, phrases, which)
-    of_sentence = [[phrase for phrase in moving if phrase.sentence == number] for number in range(len(sentences))]
-    layouts = [
-        layout_of(sentence, own, sentence.splits() if own and position == "inward" else frozenset())
-        for sentence, own in zip(sentences, of_sentence, strict=True)
-    ]
-    orders = inward(layouts, like) if position == "inward" else [layout.at(position) for layout in layouts]
+    of_sentence = [[phrase for phrase in moving if phrase.sentence == sentence.number] for sentence in sentences]
+    layouts = [layout_of(*pair, inner=position == "inward") for pair in zip(sentences, of_sentence, strict=True)]
+    slots = inward(layouts, like) if position == "inward" else [layout.edge(position) for layout in layouts]
     names, rewritten, placements = names_in(sentences), [], []
-    for sentence, own, order in zip(sentences, of_sentence, orders, strict=True):
-        moved, starts = rearranged(sentence, own, order, names | sentence.proper_names)
+    for sentence, own, layout, slot in zip(sentences, of_sentence, layouts, slots, strict=True):
+        moved, starts = sentence.text, [phrase.start - sentence.start for phrase in own]
+        if slot is not None and any(other != slot for other in layout.slots):
+            moved, starts = rearranged(sentence, own, slot, names | sentence.proper_names)
         rewritten.append(moved)
         for phrase, start in zip(own, starts, strict=True):
-            before = position_in(sentence, phrase)
             after = place_in_sentence(moved, (0, len(moved)), start, phrase.term)
-            placements.append(Placement(phrase.term, sentence.number, before, after))
+            placements.append(Placement(phrase.term, sentence.number, position_in(sentence, phrase), after))
     return " ".join(rewritten), placements
 
 
@@ -82,8 +80,7 @@ def kept_places(text: str, phrases: Sequence[Phrase]) -> list[Placement]:
 
 def position_in(sentence: Sentence, phrase: Phrase) -> float | None:
     """The position of a phrase in its sentence, as in `Placement`."""
-    text = sentence.span.text
-    return place_in_sentence(text, (0, len(text)), phrase.start - sentence.span.start_char, phrase.term)
+    return place_in_sentence(sentence.text, (0, len(sentence.text)), phrase.start - sentence.start, phrase.term)
 
 
 def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], which: str) -> list[Phrase]:
@@ -92,7 +89,7 @@ def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], whi
     for phrase in phrases:
         if sentences[phrase.sentence].stays:
             continue
-        constituent = sentences[phrase.sentence].constituent(phrase.start, phrase.end) or phrase
+        constituent = sentences[phrase.sentence].constituent(phrase)
         if not keys or not overlap(keys[-1], constituent):
             keys.append(constituent)
         elif len(constituent.term) > len(keys[-1].term):
@@ -108,10 +105,7 @@ def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], whi
 def others_like(
     keys: Sequence[Phrase], places: Sequence[float], pool: Sequence[Phrase], at: Sequence[float]
 ) -> list[Phrase]:
-    """Choose a phrase of `pool` for each key phrase, so that length and position differ least in sum.
-
-    The assignment is optimal (Kuhn 1955). Where two chosen phrases overlap, the one that fits worse is chosen again
-    from what is left.
+    """Choose another phrase for each key phrase: of all pairs, those that differ least in place and length come first.
 
     Args:
         keys: The key phrases of a review.
@@ -122,22 +116,13 @@ def others_like(
     Returns:
         Phrases in reading order, without overlaps: as many as `keys`, or fewer where the review has no more.
     """
-    from scipy.optimize import linear_sum_assignment
-
     lengths, others = (np.array([len(phrase.term.split()) for phrase in of], float) for of in (keys, pool))
     cost = abs(np.subtract.outer(places, at)) + WORD * abs(np.subtract.outer(lengths, others))
-    chosen: list[Phrase] = []
-    waiting, free = list(range(len(keys))), list(range(len(pool)))
-    while waiting and free:
-        matched = zip(*linear_sum_assignment(cost[np.ix_(waiting, free)]), strict=True)
-        settled = []
-        for row, column in sorted(matched, key=lambda pair: (cost[waiting[pair[0]], free[pair[1]]], pair)):
-            if not any(overlap(pool[free[column]], other) for other in chosen):
-                chosen.append(pool[free[column]])
-                settled.append(row)
-        waiting = [key for row, key in enumerate(waiting) if row not in settled]
-        free = [number for number in free if not any(overlap(pool[number], other) for other in chosen)]
-    return sorted(chosen, key=lambda phrase: phrase.start)
+    chosen: dict[int, Phrase] = {}
+    for key, number in zip(*np.unravel_index(np.argsort(cost, axis=None, kind="stable"), cost.shape), strict=True):
+        if key not in chosen and not any(overlap(pool[number], other) for other in chosen.values()):
+            chosen[key] = pool[number]
+    return sorted(chosen.values(), key=lambda phrase: phrase.start)
 
 
 def rewrite_reviews(
@@ -157,7 +142,7 @@ def rewrite_reviews(
         reviews: Columns review_id, text, label.
         keyphrases: Columns of `KEYPHRASE_SCHEMA`, in reading order, as `extract_keyphrases` gives; None where no
             variant needs any.
-        parse: The parse of each review, from `parse_reviews`; None for the rewriters "none" and "order".
+        parse: The parse of their sentences, from `parse_reviews`; None for the rewriters "none" and "order".
         variant: Name of the variant.
         rewriter: "none" to keep the text, "rules" for `move_by_rules`, "natural" for `move_naturally`, "order" for
             `reorder`, whose texts have no placements.
@@ -172,6 +157,7 @@ def rewrite_reviews(
     if rewriter in ("natural", "order"):
         keyphrases = keyphrases.sort("score", descending=True, maintain_order=True)
     keys, made, n_same = phrases_by_review(keyphrases), [], 0
+    sentences = sentences_of(reviews["text"], parse) if parse else []
     for number, (name, text) in enumerate(reviews.select("review_id", "text").iter_rows()):
         own = keys.get(name, [])
         if rewriter == "none":
@@ -180,7 +166,7 @@ def rewrite_reviews(
             rewritten, placements = reorder(text, own, seed=seed, review=name, **options), []
         else:
             move = move_by_rules if rewriter == "rules" else move_naturally
-            rewritten, placements = move(sentences_of(parse[number]), own, which=phrases, **options)
+            rewritten, placements = move(sentences[number], own, which=phrases, **options)
         n_same += words(text) == words(rewritten)
         if Counter(words(text)) != Counter(words(rewritten)):
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
