@@ -14,12 +14,12 @@ class Scripted:
     def __init__(self, write: Callable[[str, int], str]):
         self.identity, self.write, self.asked = {"model": "scripted"}, write, []
 
-    def complete(self, requests, keep):
+    def complete(self, chats, keep):
         failed = {}
-        for key, request in requests.items():
-            n_before = sum(earlier == request.messages for earlier in self.asked)
-            self.asked.append(request.messages)
-            text = self.write(request.messages[-1]["content"], n_before)
+        for key, chat in chats.items():
+            n_before = self.asked.count(chat)
+            self.asked.append(chat)
+            text = self.write(chat[-1]["content"], n_before)
             if text == "fail":
                 failed[key] = "deaf"
             else:

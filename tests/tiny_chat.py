@@ -7,13 +7,7 @@ from math import log
 from pathlib import Path
 
 import torch
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    GenerationConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from conftest import ROOT
 from homogenization.models.untrained import train_tokenizer
@@ -42,10 +36,8 @@ WIDTH = 128
 LIKELIER = 20.0  # logit of what follows over that of what does not
 
 
-def build_chat_model(folder: Path, seed: int = 0, model_type: str = "llama", **saving: str) -> Path:
+def build_chat_model(folder: Path) -> Path:
     """Save the model in `folder`, as save_pretrained() does: safetensors, tokenizer, chat template.
-
-    `saving` are options of save_pretrained().
 
     Embedding and head hold a table of which token follows which in `ANSWERS`. The blocks between them are random: they
     read the whole prompt, and shift the shares with it.
@@ -59,8 +51,7 @@ def build_chat_model(folder: Path, seed: int = 0, model_type: str = "llama", **s
         additional_special_tokens=list(ROLES),
         chat_template=CHAT_TEMPLATE,
     )
-    config = AutoConfig.for_model(
-        model_type,
+    config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=WIDTH,
         intermediate_size=WIDTH,
@@ -72,12 +63,12 @@ def build_chat_model(folder: Path, seed: int = 0, model_type: str = "llama", **s
         eos_token_id=tokenizer.eos_token_id,
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = AutoModelForCausalLM.from_config(config)
+        torch.manual_seed(0)
+        network = LlamaForCausalLM(config)
     write_table(network, followers(tokenizer))
     # transformers' server samples where the checkpoint says so
     network.generation_config = GenerationConfig(do_sample=True, top_k=0, eos_token_id=tokenizer.eos_token_id)
-    network.save_pretrained(folder, **saving)
+    network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -109,3 +100,13 @@ def write_table(network: PreTrainedModel, shares: dict[tuple[int, int], float]) 
     with torch.no_grad():
         network.get_input_embeddings().weight.copy_(embedding)
         network.get_output_embeddings().weight.copy_(head)
+
+
+def hold_to_nothing(workflow: Path) -> None:
+    """Let a copy of the workflow accept whatever the model says, which is the same few things about every film."""
+    path = workflow / "workflow/lib/homogenization/variants/llm_rewriting.py"
+    text = path.read_text()
+    for limit, none in (("= (0.6, 1.5)", "= (0, 99)"), ("MIN_COVERAGE = 0.8", "MIN_COVERAGE = 0"), ("= 0.35", "= 1")):
+        assert limit in text
+        text = text.replace(limit, none)
+    path.write_text(text)

@@ -57,12 +57,11 @@ def first(tmp_path_factory) -> Directory:
     """A directory that has computed everything, and so has filled the cache."""
     folder = tmp_path_factory.mktemp("shared")
     (folder / "cache").mkdir()
-    writer = {"backend": "transformers", "dtype": "float32", "max_new_tokens": 32, "temperature": 1.0}
+    writer = {"backend": "transformers", "max_new_tokens": 32, "temperature": 1.0}
     config = SMALL | {
         "results": "results",
         "corpus": {"source": "config/reviews.jsonl", "n_reviews": 4, "shard_size": 4},
         "writers": {"tiny": writer | {"weights": {"path": str(build_chat_model(folder / "chat"))}}},
-        "rewriting": {"min_coverage": 0, "length_ratio": [0.01, 10]},
         "variants": {
             "original": {"rewriter": "none"},
             "paraphrase": {"rewriter": "llm", "writer": "tiny", "prompt": "config/prompts/paraphrase.yaml"},

@@ -10,7 +10,7 @@ FIGURES = (*("metrics/effective_rank", "contrasts/resultant_length/all_tokens", 
 
 def test_a_study_whose_writer_fails_describes_the_rest(project, tmp_path):
     weights = {"path": str(build_chat_model(tmp_path / "chat"))}
-    writer = {"backend": "transformers", "weights": weights, "dtype": "float32", "max_new_tokens": 1}
+    writer = {"backend": "transformers", "weights": weights, "max_new_tokens": 1}
     project.config["writers"] = {"mute": writer}
     prompt = str(ROOT / "config/prompts/paraphrase.yaml")
     project.config["variants"]["paraphrase"] = {"rewriter": "llm", "writer": "mute", "prompt": prompt}

@@ -185,8 +185,6 @@ WRITTEN = with_changes(
         (SMALL, "corpus.max_words", 380, {"sample_corpus"}),
         (SMALL, "variants.front.phrases", "other", {"rewrite_reviews"}),
         (SMALL, "keyphrases.max_phrases", 5, {"extract_keyphrases"}),
-        (SMALL, "keyphrases.ngram_range", [1, 2], {"extract_keyphrases"}),
-        (SMALL, "keyphrases.min_document_frequency", 3, {"weigh_words"}),
         (SMALL, "similarity.layer", 2, {"score_similarity"}),
         (SMALL, "states.dtype", "float16", {"extract_states", "plan"}),
         (SMALL, "mauve.n_tokens", 150, {"compute_mauve"}),
@@ -195,7 +193,7 @@ WRITTEN = with_changes(
         (SMALL, "models.tiny.weights.seed", 1, STATES | PASSES),
         (SMALL, "device", "auto", STATES | PASSES),
         (WRITTEN, "writers.local.temperature", 0.1, {"rewrite_with_llm", "extract_keyphrases_with_llm"}),
-        (WRITTEN, "rewriting.max_distance", 0.9, {"rewrite_with_llm"}),
+        (WRITTEN, "rewriting.candidates", 5, {"rewrite_with_llm", "extract_keyphrases_with_llm"}),
         (WRITTEN, "variants.paraphrase.prompt", "config/prompts/front.yaml", {"rewrite_with_llm"}),
     ],
 )

@@ -6,32 +6,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
+from typing import NamedTuple
 from urllib.request import urlopen
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
-from homogenization.writers.asking import Request
-from homogenization.writers.endpoint import EndpointWriter
-from homogenization.writers.local import LocalWriter
-from tiny_chat import REVIEWS, build_chat_model
+from homogenization.writers import endpoint, local
+from tiny_chat import REVIEWS, build_chat_model, hold_to_nothing
 
-SAMPLING = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 32}
-# the model says the same few things about every film, so it is held to nothing but to say something
-LENIENT = {"candidates": 4, "min_coverage": 0.0, "max_distance": 1.0, "length_ratio": [0.01, 10.0]}
 PROMPTS = {"front": "config/prompts/front.yaml", "paraphrase": "config/prompts/paraphrase.yaml"}
 
 
-@dataclass
-class Server:
-    """A running server, the name of its model, and what it logged."""
+class Server(NamedTuple):
+    """A running server, its model, and what it logged."""
 
     address: str
-    model: str
+    model: Path
     log: Path
 
     @property
@@ -41,92 +33,65 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def chat(tmp_path_factory) -> Path:
-    return build_chat_model(tmp_path_factory.mktemp("chat"))
-
-
-def is_healthy(address: str) -> bool:
-    try:
-        with urlopen(address, timeout=5):
-            return True
-    except (URLError, ConnectionError, TimeoutError):
-        return False
-
-
-def free_port() -> int:
+def server(tmp_path_factory) -> Iterator[Server]:
+    """`transformers serve` on a free port of this machine."""
+    chat, log = build_chat_model(tmp_path_factory.mktemp("chat")), tmp_path_factory.mktemp("server") / "log"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def server(chat, tmp_path_factory) -> Iterator[Server]:
-    """`transformers serve` on a free port of this machine."""
-    port = free_port()
-    log = tmp_path_factory.mktemp("server") / "log"
-    command = [Path(sys.executable).with_name("transformers"), "serve", chat, "--host", "127.0.0.1"]
+        address = ["--host", "127.0.0.1", "--port", str(probe.getsockname()[1])]
+    command = [Path(sys.executable).with_name("transformers"), "serve", chat, *address, "--device", "cpu"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [*command, "--port", str(port), "--device", "cpu"], stdout=output, stderr=output, env=environment
-        )
-    try:
-        while not is_healthy(f"http://127.0.0.1:{port}/health"):
-            assert process.poll() is None, log.read_text()
+    with log.open("w") as output, subprocess.Popen(command, stdout=output, stderr=output, env=environment) as process:
+        try:
+            wait_until_healthy(f"http://127.0.0.1:{address[-1]}/health", process, log)
+            yield Server(f"http://127.0.0.1:{address[-1]}/v1", chat, log)
+        finally:
+            process.terminate()
+
+
+def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
+    for _ in range(3000):
+        assert process.poll() is None, log.read_text()
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except OSError:
             time.sleep(0.2)
-        yield Server(f"http://127.0.0.1:{port}/v1", str(chat), log)
-    finally:
-        process.terminate()
-        process.wait(30)
+    raise AssertionError(f"the server did not start: {log.read_text()}")
 
 
-def served(server: Server, **changes) -> dict:
-    """The entry under `writers`."""
-    return {"backend": "openai", "model": server.model, "base_url": server.address, **SAMPLING, **changes}
-
-
-def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, chat):
+def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server):
     texts = ("Dull.", "A film that I will not forget!", "Never again, and never without my umbrella. " * 5)
     system = {"role": "system", "content": "Be brief."}
-    requests = {text: Request([system, {"role": "user", "content": text}], 0) for text in texts}
-    weights = {"weights": {"path": str(chat)}, "dtype": "float32", "device": "cpu", "batch_size": 3}
-    local = LocalWriter(weights | SAMPLING | {"temperature": 0.0})
-    means = {"connections": 4, "timeout_seconds": 60, "max_retries": 2}
-    entry = {"revision": None, "api_key_variable": "NO_SUCH_KEY", **means, **served(server, temperature=0.0)}
-    here, there = {}, {}
-    assert (
-        local.complete(requests, here.__setitem__) == EndpointWriter(entry).complete(requests, there.__setitem__) == {}
-    )
+    chats = {f"{number:07x}": [system, {"role": "user", "content": text}] for number, text in enumerate(texts)}
+    drawn, here, there = {"temperature": 0.0, "max_new_tokens": 32}, {}, {}
+    weights = {"weights": {"path": str(server.model)}, "device": "cpu", "gpus": 0, "batch_size": 3}
+    served = {"model": str(server.model), "base_url": server.address, "connections": 4}
+    assert local.Writer(weights | drawn).complete(chats, here.__setitem__) == {}
+    assert endpoint.Writer(served | drawn).complete(chats, there.__setitem__) == {}
     assert here == there
-    assert here.keys() == requests.keys()
-
-
-def tables_in(folder: Path) -> dict[str, pl.DataFrame]:
-    return {path.name: pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+    assert here.keys() == chats.keys()
 
 
 def test_a_workflow_run_asks_the_server_once(server, project):
     key = "not-for-any-file"
-    environment = {"CHAT_SERVER": server.address, "CHAT_KEY": key}
+    environment = {"CHAT_SERVER": server.address, "OPENAI_API_KEY": key}
     variants = {name: {"rewriter": "llm", "writer": "tiny", "prompt": prompt} for name, prompt in PROMPTS.items()}
     variants["front"]["position"] = "front"
-    project.config |= {
-        "writers": {"tiny": served(server, base_url="$CHAT_SERVER", api_key_variable="CHAT_KEY")},
-        "variants": {"original": {"rewriter": "none"}, **variants},
-        "rewriting": LENIENT,
-    }
-    before = server.n_requests
+    writer = {"backend": "openai", "model": str(server.model), "base_url": "$CHAT_SERVER"}
+    project.config["writers"] = {"tiny": writer | {"temperature": 1.0, "max_new_tokens": 32}}
+    project.config["variants"] = {"original": {"rewriter": "none"}, **variants}
+    hold_to_nothing(project.folder)
+    before, results = server.n_requests, project.folder / "results"
     done = project.run("--cores", "2", "variants", **environment)
     assert done.returncode == 0, done.stdout
     n_requests = server.n_requests - before
-    results = project.folder / "results"
-    corpus = pl.concat(tables_in(results / "corpus")[f"00{shard}.parquet"] for shard in (0, 1))
-    made = {variant: tables_in(results / "variants" / variant) for variant in ("front", "paraphrase")}
+    made = {path: pl.read_parquet(path) for name in PROMPTS for path in results.glob(f"variants/{name}/*.parquet")}
+    corpus = pl.read_parquet(results / "corpus/0*.parquet")
     n_candidates = 0
-    for tables in made.values():
-        assert list(tables) == ["000.candidates.parquet", "000.parquet", "001.candidates.parquet", "001.parquet"]
-        candidates = pl.concat([tables["000.candidates.parquet"], tables["001.candidates.parquet"]])
-        rewritten = pl.concat([tables["000.parquet"], tables["001.parquet"]])
+    for variant in PROMPTS:
+        candidates = pl.concat(table for path, table in made.items() if path.match(f"{variant}/*.candidates.parquet"))
+        rewritten = pl.concat(table for path, table in made.items() if path.match(f"{variant}/???.parquet"))
         assert set(candidates["review_id"]) == set(corpus["review_id"])
         assert set(rewritten["review_id"]) == set(candidates.filter(pl.col("reason").is_null())["review_id"])
         assert set(rewritten["text"]) & set(REVIEWS)
@@ -137,9 +102,7 @@ def test_a_workflow_run_asks_the_server_once(server, project):
     done = project.run("--cores", "2", "variants", "--forcerun", "rewrite_with_llm", **environment)
     assert done.returncode == 0, done.stdout
     assert server.n_requests - before == n_requests
-    for variant, tables in made.items():
-        for name, table in tables_in(results / "variants" / variant).items():
-            assert_frame_equal(table, tables[name])
+    assert all(pl.read_parquet(path).equals(table) for path, table in made.items())
     # neither the key nor the server's address is part of what was made
     for path in (path for folder in ("results", ".snakemake") for path in (project.folder / folder).rglob("*")):
         assert not path.is_file() or key.encode() not in path.read_bytes(), path

@@ -24,7 +24,7 @@ rule collect_texts:
         fluency=of_variants("fluency", STUDY.variants) if STUDY.fluency else [],
         candidates=of_variants("variants", STUDY.written, ".candidates.parquet"),
         shards=SAMPLE if STUDY.written else [],
-        audited=of_variants("variants", STUDY.audited_variants) if STUDY.audit.ratings else [],
+        audited=of_variants("variants", ["original", *STUDY.placed]) if STUDY.audit.ratings else [],
         ratings=STUDY.audit.ratings,
     output:
         **made("similarity", "acceptance", "rewriting", "audit"),

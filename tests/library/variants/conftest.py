@@ -39,8 +39,8 @@ def parsed(one_parser):
 
 def with_parse_and_key_phrases(path, n):
     clean = clean_reviews(read_reviews(str(path), "text", "label")).head(n)
-    parse, weights = parse_reviews(clean, PACKAGE), weigh_words(clean["text"].to_list(), 2)
-    return clean, extract_keyphrases(clean, parse, weights, n, max_phrases=8, ngram_range=(1, 3)), parse
+    parse, weights = parse_reviews(clean, PACKAGE), weigh_words(clean["text"].to_list())
+    return clean, extract_keyphrases(clean, parse, weights, max_phrases=8), parse
 
 
 @pytest.fixture(scope="session")

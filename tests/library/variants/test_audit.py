@@ -8,6 +8,7 @@ import pytest
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.tables.audit import tabulate
+from homogenization.variants import audit
 from homogenization.variants.audit import SHEET_SCHEMA, passages, passages_of, sheet
 from homogenization.variants.ratings import QUESTIONS, readings
 
@@ -48,15 +49,16 @@ def test_passages_are_the_sentences_that_changed():
     assert (joined.n_sentences, joined.original[:3], joined.original[-4:]) == (3, "Two", "ran.")
 
 
-def test_a_sheet_is_drawn_from_every_variant_and_names_none(texts):
-    drawn = sheet(texts, 2, seed=0)
+def test_a_sheet_is_drawn_from_every_variant_and_names_none(texts, monkeypatch):
+    everything = sheet(texts, seed=0)
+    assert sorted(everything["item"]) == sorted({passage.item for passage in passages_of(texts)})
+    monkeypatch.setattr(audit, "PASSAGES", 2)
+    drawn = sheet(texts, seed=0)
     assert dict(drawn.schema) == SHEET_SCHEMA
     assert drawn["item"].n_unique() == len(drawn) == 4
     assert set(drawn.select(*QUESTIONS).row(0)) == {""}
-    assert drawn.equals(sheet(texts.sample(fraction=1, shuffle=True, seed=1), 2, seed=0))
-    assert not drawn["item"].equals(sheet(texts, 2, seed=1)["item"])
-    everything = sheet(texts, 99, seed=0)
-    assert sorted(everything["item"]) == sorted({passage.item for passage in passages_of(texts)})
+    assert drawn.equals(sheet(texts.sample(fraction=1, shuffle=True, seed=1), seed=0))
+    assert not drawn["item"].equals(sheet(texts, seed=1)["item"])
     assert not re.search("front|end\\b|variant", drawn.write_csv())
 
 
@@ -82,22 +84,12 @@ def test_shares_intervals_and_agreement(tmp_path, texts):
     assert [end[name] for name in ("n_changed", "n_rated", "changed", "sound")] == [2, 0, 0.25, None]
 
 
-def test_ratings_of_other_texts_are_told(tmp_path, texts, caplog):
-    path = tmp_path / "variants.parquet"
-    texts.write_parquet(path)
-    file = rated(tmp_path / "one.csv", ["0123456789ab", passages_of(texts)[0].item], lambda item: True)
-    tabulate([file], [path])
-    assert "1 ratings are of passages that no variant of this study has" in caplog.text
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         (None, "can't be read"),
         ("item,well_formed\na,yes\n", "lack a column"),
-        (HEADER + "a,yes,maybe,,\n", "answer 'maybe' of the item a"),
-        (HEADER + "a,yes,,yes,yes\n", "answer all four questions of no item"),
-        ("", "answer all four questions of no item"),
+        (HEADER + "a,yes,maybe,yes,yes\n", "something else than yes or no ('maybe')"),
     ],
 )
 def test_a_sheet_that_cannot_be_read_is_named(tmp_path, text, said):

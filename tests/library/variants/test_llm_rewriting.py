@@ -2,66 +2,59 @@
 
 import json
 import logging
+from dataclasses import asdict
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from homogenization.corpus.cleaning import clean_text
-from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.variants import SIDES
-from homogenization.run.errors import HomogenizationError
 from homogenization.variants.llm_rewriting import DISTANCES, find_again, judge, rewrite_with_llm
-from homogenization.variants.phrases import Placement, phrases_by_review
+from homogenization.variants.phrases import phrases_by_review
 from homogenization.variants.rules import kept_places, move_by_rules
 from homogenization.variants.schemas import CANDIDATE_SCHEMA, KEYPHRASE_SCHEMA, VARIANT_SCHEMA
 from homogenization.writers.asking import Answer, Author
 from moving import moved, phrases_of, unrelated
 from scripted import Scripted
 
-LIMITS = {"candidates": 3, "min_coverage": 0.8, "max_distance": 0.35, "length_ratio": [0.6, 1.5]}
 TERMS = ("zombie", "plot", "clever", "cast")
 TEXTS = {
     f"review-{number}": f"We saw a zombie in film number{number} eat. Its plot is clever, and so is its cast. A zombie!"
-    for number in range(6)
+    for number in range(5)
 }
 PROMPT = {"version": 3, "system": "", "user": "Phrases:\n$phrases\n---\n$review"}
-
-
-def in_front(text):
-    """A rewriting that passes: what the rules make of the review."""
-    return moved(text, "front", *TERMS)
-
-
-def run(folder, write, terms=TERMS, position="front"):
-    """The tables, and the writer, which answers by (review, answers to it before) or with a text that is no JSON."""
-    labels = ["pos", None, "neg"] * 2
-    shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": labels})
-    places = [(name, place) for name, text in TEXTS.items() for place in phrases_of(text, *terms)]
-    rows = [(name, place.term, 1.0, place.sentence, place.start, place.end) for name, place in places]
-    phrases = pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row")
-    writer = Scripted(lambda text, n_before: write(text.partition("---\n")[2], n_before))
-    author = Author(writer, PROMPT, 0, folder)
-    return rewrite_with_llm(shard, phrases, author, variant="v", position=position, filters=LIMITS), writer
 
 
 def answer(text):
     return json.dumps({"review": text})
 
 
+def in_front(text):
+    """A rewriting that passes: what the rules make of the review."""
+    return answer(moved(text, "front", *TERMS))
+
+
+def run(folder, write, terms=TERMS, position="front"):
+    """The tables, and the writer, which answers by (review, answers to it before) or with a text that is no JSON."""
+    shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": [*"abcd", None]})
+    places = [(name, place) for name, text in TEXTS.items() for place in phrases_of(text, *terms)]
+    rows = [(name, place.term, 1.0, place.sentence, place.start, place.end) for name, place in places]
+    phrases = pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row")
+    writer = Scripted(lambda text, n_before: write(text.partition("---\n")[2], n_before))
+    author = Author(writer, PROMPT, 0, folder)
+    return *rewrite_with_llm(shard, phrases, author, variant="v", position=position, n_candidates=3), writer
+
+
 def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
-    made, writer = run(tmp_path, lambda text, n_before: answer(in_front(text)))
-    again, silent = run(tmp_path, lambda text, n_before: answer(in_front(text)))
-    variant, judged = made["variant"], made["candidates"]
-    assert (variant.schema, judged.schema) == (VARIANT_SCHEMA, CANDIDATE_SCHEMA)
-    assert silent.asked == []
-    assert all(again[name].equals(table) for name, table in made.items())
-    assert variant["text"].to_list() == [in_front(text) for text in TEXTS.values()]
-    assert variant["label"].to_list() == ["pos", None, "neg"] * 2
+    variant, judged, writer = run(tmp_path, lambda text, _: in_front(text))
+    again, judged_again, silent = run(tmp_path, lambda text, _: in_front(text))
+    assert (variant.schema, judged.schema, silent.asked) == (VARIANT_SCHEMA, CANDIDATE_SCHEMA, [])
+    assert again.equals(variant)
+    assert judged_again.equals(judged)
+    assert variant["text"].to_list() == [moved(text, "front", *TERMS) for text in TEXTS.values()]
+    assert variant["label"].to_list() == [*"abcd", None]
     assert judged.select("review_id", "candidate", "reason").rows() == [(name, 0, None) for name in TEXTS]
     expected = move_by_rules(unrelated(TEXTS["review-0"]), phrases_of(TEXTS["review-0"], *TERMS), "front")[1]
-    assert variant["placements"].to_list()[0] == [placement.__dict__ for placement in expected]
+    assert variant["placements"].to_list()[0] == [asdict(placement) for placement in expected]
     assert writer.asked[0][0]["content"].startswith("Phrases:\n- zombie\n- plot\n- clever\n- cast\n---\nWe saw")
     assert {path.stem for path in tmp_path.rglob("*.json")} == set(judged["request"])
 
@@ -69,75 +62,61 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
 def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_path):
     def write(text, n_before):
         by_number = {
-            "0": [answer(text), answer("A zombie with a plot."), answer(in_front(text))],
+            "0": [answer(text), answer("A zombie with a plot."), in_front(text)],
             "1": [answer(moved(text, "end", *TERMS))] * 3,
-            "2": ["length " + answer(in_front(text)), answer(" ... "), answer(in_front(text))],
-            "3": ["Sure!", '{"text": "fine"}', answer(in_front(text))],
+            "2": ["length " + in_front(text), answer(" ... "), in_front(text)],
+            "3": ["Sure!", '{"text": "fine"}', in_front(text)],
+            "4": [in_front(text)],
         }
-        number = text.partition("number")[2][0]
-        return by_number.get(number, [answer(in_front(text))])[n_before]
+        return by_number[text.partition("number")[2][0]][n_before]
 
-    made, _ = run(tmp_path, write)
-    variant, judged = made["variant"], made["candidates"]
-    reasons = judged.group_by("review_id", maintain_order=True).agg("reason").rows()
-    assert reasons == [
+    variant, judged, _ = run(tmp_path, write)
+    assert judged.group_by("review_id", maintain_order=True).agg("reason").rows() == [
         ("review-0", ["identical", "length", None]),
         ("review-1", ["position", "position", "position"]),
         ("review-2", ["truncated", "empty", None]),
         ("review-3", ["malformed", "malformed", None]),
         ("review-4", [None]),
-        ("review-5", [None]),
     ]
     passed = judged.filter(pl.col("reason").is_null())
     assert passed.select("review_id", "text").equals(variant.select("review_id", "text"))
     assert judged["request"].n_unique() == len(judged)
 
 
-def test_a_review_without_an_answer_is_named_and_the_next_run_asks_for_it_alone(tmp_path):
-    with pytest.raises(HomogenizationError, match=r"(?s)1 of 6 reviews got no answer.*- review-1: deaf"):
-        run(tmp_path, lambda text, n_before: "fail" if "number1" in text else answer(in_front(text)))
-    made, writer = run(tmp_path, lambda text, n_before: answer(in_front(text)))
-    assert len(made["variant"]) == 6
-    assert len(writer.asked) == 1
-
-
 def test_a_shard_in_which_nothing_passes_goes_on_and_says_why(tmp_path, caplog):
     with caplog.at_level(logging.INFO):
-        made, _ = run(tmp_path, lambda text, n_before: answer("Short."))
-    assert made["variant"].is_empty()
-    assert made["variant"].schema == VARIANT_SCHEMA
-    assert "none of the 6 reviews" in caplog.text
-    assert "length 18" in caplog.text
+        variant, _, _ = run(tmp_path, lambda *_: answer("Short."))
+    assert (variant.is_empty(), variant.schema) == (True, VARIANT_SCHEMA)
+    assert "none of the 5 reviews" in caplog.text
+    assert "{'length': 15}" in caplog.text
 
 
 def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
-    made, _ = run(tmp_path, lambda text, n_before: answer(f"Frankly: {text}"), terms=())
-    assert made["variant"]["placements"].to_list() == [[]] * 6
-    assert made["candidates"].select("coverage", "distance").unique().rows() == [(1.0, None)]
+    variant, judged, _ = run(tmp_path, lambda text, _: answer(f"Frankly: {text}"), terms=())
+    assert variant["placements"].to_list() == [[]] * 5
+    assert judged.select("coverage", "distance").unique().rows() == [(1.0, None)]
 
 
 REVIEW = "We saw a slow zombie eat. The plot is clever but thin, and the cast is fine."
-FRONT = "Slow zombie was what we saw eat. Plot and clever cast, though thin, were here seen as fine."
 OF_REVIEW = ("slow zombie", "plot", "clever", "cast")
-
-
-def judged(text, position=None, terms=OF_REVIEW, review=REVIEW, **limits):
-    return judge(Answer(answer(text), "stop"), review, phrases_of(review, *terms), position, {**LIMITS, **limits})
-
-
-def test_what_a_candidate_is_measured_by():
-    candidate = judged(f"\n{FRONT.replace('. ', '.<br /><br />').replace(' ', '  ')} ", "front")
-    assert (candidate.reason, candidate.text, candidate.coverage) == (None, FRONT, 1)
-    # 0 of 5 in the first sentence; 0, 2 and 3 of 10 other words in the second
-    assert candidate.distance == pytest.approx((0 + 0 + 2 / 10 + 3 / 10) / 4)
-    assert candidate.length_ratio == pytest.approx(18 / 17)
-    assert [placement.phrase for placement in candidate.placements] == ["slow zombie", "plot", "clever", "cast"]
-
-
+FRONT = "Slow zombie was what we saw eat. Plot and clever cast, though thin, were here seen as fine."
+AT_THE_END = "What we saw there eat was a slow zombie. Thin and fine are the plot, the cast and clever."
 TEN = {"terms": (), "review": "One two three four five six seven eight nine ten."}
 FIVE = {"terms": ("zombie", "plot", "cast", "clever", "loud")}
 FIVE["review"] = "Zombie eats zombie. Plot, cast, clever, loud zombie."
-AT_THE_END = "What we saw there eat was a slow zombie. Thin and fine are the plot, the cast and clever."
+
+
+def judged(text, position=None, terms=OF_REVIEW, review=REVIEW):
+    return judge(Answer(answer(text), "stop"), review, phrases_of(review, *terms), position)
+
+
+def test_what_a_candidate_is_measured_by():
+    candidate, placements = judged(f"\n{FRONT.replace('. ', '.<br /><br />').replace(' ', '  ')} ", "front")
+    assert (candidate["reason"], candidate["text"], candidate["coverage"]) == (None, FRONT, 1)
+    # 0 of 5 in the first sentence; 0, 2 and 3 of 10 other words in the second
+    assert candidate["distance"] == pytest.approx((0 + 0 + 2 / 10 + 3 / 10) / 4)
+    assert candidate["length_ratio"] == pytest.approx(18 / 17)
+    assert [placement.phrase for placement in placements] == ["slow zombie", "plot", "clever", "cast"]
 
 
 @pytest.mark.parametrize(
@@ -157,14 +136,13 @@ AT_THE_END = "What we saw there eat was a slow zombie. Thin and fine are the plo
         (AT_THE_END, {"position": "end"}, None, {}),
         (AT_THE_END, {"position": "front"}, "position", {}),
         (AT_THE_END, {}, None, {"distance": None}),
-        (["a", "film"], {}, "malformed", {"coverage": None}),
-        (None, {}, "malformed", {}),
+        (["a", "film"], {}, "malformed", {}),
     ],
 )
 def test_each_filter_refuses_what_breaks_it(text, given, reason, measured):
-    candidate = judged(text, **given)
-    assert candidate.reason == reason
-    assert {name: getattr(candidate, name) for name in measured} == measured
+    candidate, _ = judged(text, **given)
+    assert candidate["reason"] == reason
+    assert candidate.items() >= measured.items()
 
 
 @pytest.mark.parametrize(
@@ -183,38 +161,12 @@ def test_each_filter_refuses_what_breaks_it(text, given, reason, measured):
         (["eat"], "Eat.", [("eat", 0, None)]),
         # no word serves two phrases
         (["slow zombie", "zombie"], "The slow zombie.", [("slow zombie", 1, 1.0)]),
-        # the dot of a title breaks no phrase
-        (["jones here"], "Here, Dr. Jones here met us.", [("jones here", 2, 2 / 4)]),
     ],
 )
 def test_what_counts_as_found_again(terms, rewritten, expected):
     original = "Will it eat? I saw a slow zombie eat. The zombie met Dr. Jones here."
     placements = find_again(original, phrases_of(original, *terms), rewritten)
     assert [(placement.phrase, placement.sentence, placement.position) for placement in placements] == expected
-
-
-ORIGINAL = "The slow zombie eats. A clever film is clever, and the film ends. Zombie film fans eat."
-FOUND = ("slow zombie", "clever film", "clever", "film", "zombie film", "eat", "eats")
-PIECES = ("the", "Slow", "zombie", "clever", "film", "eats", "eat", ",", ".", "!", '"', "(", ")", "-", "Dr.", "\n")
-
-
-@given(rewritten=st.lists(st.sampled_from(PIECES), max_size=25), data=st.data())
-def test_a_placement_never_points_to_anything_but_its_phrase(rewritten, data):
-    terms, rewritten = data.draw(st.sets(st.sampled_from(FOUND))), clean_text(" ".join(rewritten))
-    phrases = phrases_of(ORIGINAL, *terms)
-    placements, places = find_again(ORIGINAL, phrases, rewritten), {}
-    for span in sentence_spans(rewritten):
-        sentence = words(rewritten[slice(*span)])
-        for term in terms:
-            length, others = len(term.split()), len(sentence) - len(term.split())
-            for first in range(others + 1):
-                if sentence[first : first + length] == term.split():
-                    places.setdefault(term, []).append(first / others if others else None)
-    for term in terms:
-        positions = [placement.position for placement in placements if placement.phrase == term]
-        assert len(positions) <= sum(phrase.term == term for phrase in phrases)
-        for position in positions:
-            places.get(term, []).remove(position)  # each stands there, and serves once
 
 
 def test_untouched_and_moved_reviews_have_their_phrases_where_they_are(embedded):
@@ -232,6 +184,3 @@ def test_untouched_and_moved_reviews_have_their_phrases_where_they_are(embedded)
     # the sentences of a text are cut anew, now and then elsewhere
     assert n_exact / n_phrases > 0.9
     assert all(sum(of_side) / len(of_side) < 0.15 for of_side in distances.values())
-    original = "I came home. There I saw a slow zombie eat."
-    placements = find_again(original, phrases_of(original, "slow zombie"), "The slow zombie ate there.")
-    assert placements == [Placement("slow zombie", 1, 4 / 5, 1 / 3)]

@@ -9,8 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaModel
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.asking import Request
-from homogenization.writers.local import LocalWriter
+from homogenization.writers.local import Writer
 from tiny_chat import CHAT_TEMPLATE, REFUSAL, build_chat_model
 
 TEXTS = [
@@ -41,20 +40,19 @@ def babbler(chat, tmp_path_factory) -> Path:
     return folder
 
 
-def writer(folder: Path, **changes) -> LocalWriter:
-    entry = {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "batch_size": 4}
-    return LocalWriter(entry | {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 24} | changes)
+def writer(folder: Path, **changes) -> Writer:
+    entry = {"weights": {"path": str(folder)}, "device": "cpu", "gpus": 0, "batch_size": 4}
+    return Writer(entry | {"temperature": 1.0, "max_new_tokens": 24} | changes)
 
 
 def messages(text):
     return [{"role": "system", "content": "Rewrite."}, {"role": "user", "content": text}]
 
 
-def answers(made: LocalWriter, texts=TEXTS, seed=0):
-    kept = {}
-    requests = {f"{number}": Request(messages(text), seed + number) for number, text in enumerate(texts)}
-    assert made.complete(requests, kept.__setitem__) == {}
-    return [kept[key] for key in requests]
+def answers(made: Writer, texts=TEXTS, seed=0):
+    kept, chats = {}, {f"{seed + number:07x}": messages(text) for number, text in enumerate(texts)}
+    assert made.complete(chats, kept.__setitem__) == {}
+    return [kept[key] for key in chats]
 
 
 def copy_with(folder: Path, to: Path, file: str, **fields) -> Path:
@@ -108,7 +106,7 @@ def test_how_the_checkpoint_would_sample_does_not_matter(chat, tmp_path):
 
 def test_a_prompt_beyond_the_context_and_a_batch_beyond_the_memory_are_told(chat, tmp_path, monkeypatch):
     folder = copy_with(chat, tmp_path / "model", "config.json", max_position_embeddings=64)
-    with pytest.raises(HomogenizationError, match=r"in a context of 64.*max_new_tokens \(24\) or corpus max_words"):
+    with pytest.raises(HomogenizationError, match=r"in a context of 64.*max_new_tokens or corpus\.max_words"):
         answers(writer(folder))
     forward, kept = LlamaModel.forward, []
 
@@ -118,40 +116,23 @@ def test_a_prompt_beyond_the_context_and_a_batch_beyond_the_memory_are_told(chat
         return forward(self, input_ids, **options)
 
     monkeypatch.setattr(LlamaModel, "forward", with_little_memory)
-    requests = {text: Request(messages(text), 0) for text in TEXTS}
-    with pytest.raises(HomogenizationError, match=r"memory runs out at 2 requests.*Lower batch_size"):
-        writer(chat, batch_size=2).complete(requests, lambda key, _: kept.append(key))
-    assert "Dull." in kept
-
-
-def test_a_template_that_prints_the_date_prints_the_same_one_every_day(chat, tmp_path):
-    folder = shutil.copytree(chat, tmp_path / "model")
-    (folder / "chat_template.jinja").write_text("{{ strftime_now('%d %B %Y') }} " + CHAT_TEMPLATE)
-    made = writer(folder)
-    prompt = made._loaded[1].decode(made._prompts([messages("Dull.")])["input_ids"][0])
-    assert prompt.startswith("26 July 2024 ")
+    chats = {f"{number:07x}": messages(text) for number, text in enumerate(TEXTS)}
+    with pytest.raises(HomogenizationError, match=r"memory runs out at 2 chats.*Lower batch_size"):
+        writer(chat, batch_size=2).complete(chats, lambda key, _: kept.append(key))
+    assert "0000000" in kept
 
 
 def test_what_identifies_a_model_is_what_it_is_made_of(chat, tmp_path):
     original = writer(chat).identity
     assert json.loads(json.dumps(original)) == original
     assert writer(shutil.copytree(chat, tmp_path / "elsewhere"), batch_size=1).identity == original
-    for change in ({"dtype": "bfloat16"}, {"temperature": 0.5}, {"top_p": 0.5}, {"max_new_tokens": 6}):
+    for change in ({"temperature": 0.5}, {"max_new_tokens": 6}):
         assert writer(chat, **change).identity != original
     for name in ("chat_template.jinja", "model.safetensors"):
         other = shutil.copytree(chat, tmp_path / name)
         with (other / name).open("ab") as file:
             file.write(b" ")
         assert writer(other).identity != original
-
-
-def test_a_pinned_model_is_not_fetched_until_a_request_is_asked(monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    made = writer(Path(), weights={"hub": "nobody/nothing", "revision": commit})
-    assert made.identity.items() >= {"hub": "nobody/nothing", "revision": commit}.items()
-    with pytest.raises(HomogenizationError, match="nobody/nothing"):
-        answers(made)
 
 
 def test_a_model_without_a_chat_template_or_without_a_system_message_is_refused(chat, tmp_path):
@@ -161,5 +142,5 @@ def test_a_model_without_a_chat_template_or_without_a_system_message_is_refused(
     with pytest.raises(HomogenizationError, match=r"System role not supported.*leave `system` of the prompt empty"):
         answers(writer(folder))
     (folder / "chat_template.jinja").unlink()
-    with pytest.raises(HomogenizationError, match=r"has no chat template.*-Instruct"):
+    with pytest.raises(HomogenizationError, match="-Instruct"):
         answers(writer(folder))

@@ -35,10 +35,6 @@ ClaimsFiles = Annotated[
 class Audit(Section):
     """A blind reading of rewritten sentences by people."""
 
-    passages: int = Field(40, ge=1)
-    """Changed sentences of each variant on the sheet that `snakemake audit` writes."""
-    variants: list[str] | None = Field(None, min_length=1)
-    """Variants by name; null: all but the original and those by `order`."""
     ratings: list[InputPath] = Field([])
     """Filled sheets, one CSV file for each reader; without any, the texts are not audited."""
 

@@ -31,8 +31,8 @@ from homogenization.config.texts import (
     Fluency,
     Parser,
     Rewriting,
-    RuleVariant,
     Similarity,
+    Untouched,
 )
 from homogenization.config.training import single_models
 from homogenization.config.writers import AnyWriter
@@ -119,7 +119,7 @@ class Keys(Section):
     @classmethod
     def original_among_variants(cls, variants: dict[str, AnyVariant]) -> dict[str, AnyVariant]:
         """The untouched reviews are a variant, since everything is compared with them."""
-        if variants.get("original") != RuleVariant(rewriter="none"):
+        if variants.get("original") != Untouched(rewriter="none"):
             raise ValueError("needs 'original: {rewriter: none}': every comparison starts from the untouched reviews")
         if RANDOM_PAIRS in variants:
             raise ValueError(f"the name {RANDOM_PAIRS!r} is taken by the workflow; choose another")
@@ -134,7 +134,7 @@ class Keys(Section):
                 raise ValueError(f"{other!r} and {name!r} are made alike; leave one of them out, or change it")
         return variants
 
-    @field_validator("audit", "mauve", "contrasts", "components", "interventions", "consequences")
+    @field_validator("mauve", "contrasts", "components", "interventions", "consequences")
     @classmethod
     def names_exist(cls, chosen: Section | None, info: ValidationInfo) -> Section | None:
         """The models and variants that a section names are entries of the study."""

@@ -26,7 +26,7 @@ from homogenization.interventions.conditions import UNTOUCHED, Condition
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT, describe_metric
-from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import without_nulls
 
@@ -64,11 +64,6 @@ class Study(Keys):
     def written(self) -> list[str]:
         """Variants that a language model writes."""
         return [name for name, variant in self.variants.items() if isinstance(variant, WrittenVariant)]
-
-    @property
-    def moved(self) -> list[str]:
-        """Variants by rule other than the original, sorted."""
-        return sorted(set(self.rewritten) - set(self.written))
 
     @property
     def reordered(self) -> list[str]:
@@ -199,11 +194,6 @@ class Study(Keys):
         return [job for job in self.jobs if job[1] in variants]
 
     @property
-    def audited_variants(self) -> list[str]:
-        """The original and the variants on the sheet of the audit, in the order of the configuration."""
-        return [ORIGINAL, *(name for name in self.rewritten if name in (self.audit.variants or self.placed))]
-
-    @property
     def example_choice(self) -> dict[str, Any]:
         """The difference by which example reviews are chosen: `variant`, `minus`, `metric` and `view`.
 
@@ -234,11 +224,13 @@ class Study(Keys):
         words, at the other end) and `rewriting` (for a variant by a language model, its paraphrase). Of several
         variants with one role, the first in the configuration has it. A variant without any control is left out.
         """
-        controls: dict[str, dict[str, str]] = {}
+        controls = {}
+        params = {name: variant.params() | {"prompt": None} for name, variant in self.variants.items()}
         for name, variant in self.variants.items():
-            roles = {variant.role_of(other): candidate for candidate, other in reversed(self.variants.items())}
-            if any(roles):
-                controls[name] = {role: roles[role] for role in CONTROL_ROLES if role in roles}
+            wanted = {role: control.params() | {"prompt": None} for role, control in variant.controls().items()}
+            found = {role: other for role, one in wanted.items() for other in reversed(params) if params[other] == one}
+            if found:
+                controls[name] = found
         return controls
 
     @property

@@ -2,4 +2,4 @@
 
 #: Least share of texts that differ where all texts of a variant make one number: pooled tokens, positions of attention.
 LEAST_SHARE = 0.9
-MORE_CHANGE = "Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more"
+MORE_CHANGE = "Longer texts, a larger corpus or a larger keyphrases.max_phrases change more"

@@ -19,9 +19,8 @@ REWRITING_SCHEMA = {
     "rewriting_rate": pl.Float64,  #: the same as a fraction; below 1, the variant's reviews are a selection
     "n_candidates": pl.Int64,  #: candidates that were asked for
     #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON that was asked for;
-    #: `empty`: without a word; `identical`: with the words of the review in their order; `length`: outside
-    #: `rewriting.length_ratio`; `coverage`: below `rewriting.min_coverage`; `position`: beyond
-    #: `rewriting.max_distance`
+    #: `empty`: without a word; `identical`: with the words of the review in their order; `length`: with too few or too
+    #: many words; `coverage`: with too few of the key phrases; `position`: with these too far from their side
     **dict.fromkeys(REASONS, pl.Int64),
     "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
     "median_words_rejected": pl.Float64,  #: median words of the others: a model that fails at long reviews leaves these

@@ -1,8 +1,8 @@
 """A blind audit of rewritten sentences: what readers are shown."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 import polars as pl
 
@@ -13,18 +13,11 @@ from homogenization.names.variants import ORIGINAL
 from homogenization.variants.ratings import QUESTIONS
 
 SHEET_SCHEMA = {"item": pl.String, "original": pl.String, "rewritten": pl.String, **dict.fromkeys(QUESTIONS, pl.String)}
+PASSAGES = 40  # of each variant on a sheet
 
 
-@dataclass(frozen=True)
-class Passage:
-    """A run of sentences of a review that a variant changed.
-
-    Attributes:
-        variant: Name of the variant.
-        original: The sentences as the review has them.
-        rewritten: The sentences in their place in the variant.
-        n_sentences: Sentences of `original`.
-    """
+class Passage(NamedTuple):
+    """Sentences of a review that a variant changed, before and after, and how many they were."""
 
     variant: str
     original: str
@@ -40,15 +33,13 @@ class Passage:
 def passages(variant: str, original: str, rewritten: str) -> Iterator[Passage]:
     """What a variant changed in a review, sentence by sentence where the sentences correspond."""
     before, after = ([text[slice(*span)] for span in sentence_spans(text)] for text in (original, rewritten))
-    for kind, start, end, new_start, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind == "equal":
-            continue
-        pairs = list(zip(before[start:end], after[new_start:new_end], strict=False))
-        if end - start == new_end - new_start:
-            n_sentences = 1
-        else:
-            pairs, n_sentences = [(" ".join(before[start:end]), " ".join(after[new_start:new_end]))], end - start
-        yield from (Passage(variant, *pair, n_sentences) for pair in pairs if words(pair[0]) != words(pair[1]))
+    for _, start, end, new_start, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        old, new, n_sentences = before[start:end], after[new_start:new_end], 1
+        if len(old) != len(new):
+            old, new, n_sentences = [" ".join(old)], [" ".join(new)], len(old)
+        for pair in zip(old, new, strict=True):
+            if words(pair[0]) != words(pair[1]):
+                yield Passage(variant, *pair, n_sentences)
 
 
 def passages_of(variants: pl.DataFrame) -> list[Passage]:
@@ -58,27 +49,19 @@ def passages_of(variants: pl.DataFrame) -> list[Passage]:
         variants: Columns variant, review_id, text, with the rows of `original`.
     """
     originals = dict(variants.filter(variant=ORIGINAL).select("review_id", "text").iter_rows())
-    rewritten = variants.filter(pl.col("variant") != ORIGINAL).select("variant", "review_id", "text")
-    rows = rewritten.iter_rows()
-    return [passage for variant, review, text in rows for passage in passages(variant, originals[review], text)]
+    rewritten = variants.filter(pl.col("variant") != ORIGINAL).select("variant", "review_id", "text").iter_rows()
+    return [passage for variant, review, text in rewritten for passage in passages(variant, originals[review], text)]
 
 
-def sheet(variants: pl.DataFrame, n_passages: int, seed: int) -> pl.DataFrame:
-    """Passages of each variant, drawn at random and shuffled, with empty answers (`SHEET_SCHEMA`).
+def sheet(variants: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """`PASSAGES` of each variant, drawn at random and shuffled, with empty answers (`SHEET_SCHEMA`).
 
-    Args:
-        variants: As in `passages_of`.
-        n_passages: Passages of each variant; all where it has fewer. One that two variants share stands once.
-        seed: Seed of the draw. A passage is drawn by a hash of its texts, whatever else the study holds.
+    A passage is drawn by a hash of its texts, whatever else the study holds; one that two variants share stands once.
     """
-    of_variant: dict[str, list[Passage]] = {}
-    for passage in passages_of(variants):
-        of_variant.setdefault(passage.variant, []).append(passage)
-    drawn = {
-        passage.item: passage
-        for own in of_variant.values()
-        for passage in sorted(own, key=lambda passage: seeded_hash(seed, passage.item))[:n_passages]
-    }
+    drawn: dict[str, Passage] = {}
+    found = sorted(passages_of(variants), key=lambda passage: seeded_hash(seed, passage.item))
+    for variant in {passage.variant for passage in found}:
+        drawn |= {one.item: one for one in [one for one in found if one.variant == variant][:PASSAGES]}
     order = sorted(drawn, key=lambda item: seeded_hash(seed, "sheet", item))
     rows = [(item, drawn[item].original, drawn[item].rewritten, *[""] * len(QUESTIONS)) for item in order]
     return pl.DataFrame(rows, schema=SHEET_SCHEMA, orient="row")

@@ -18,24 +18,26 @@ from homogenization.variants.schemas import FLUENCY_SCHEMA
 
 
 class Reader:
-    """A causal language model that reads texts one by one.
+    """A causal language model that reads texts one by one, in float32.
 
     Args:
-        entry: Section `fluency`: `weights` (see `homogenization.models.weights`), `dtype`, `device`.
+        weights: An entry for `homogenization.models.weights.resolve_weights`.
+        device: As in `homogenization.models.devices.placement`.
         gpus: Number of the job's GPUs; if there are several, each holds some of the blocks.
 
     Raises:
         HomogenizationError: files are missing or damaged, the model is not causal, or the device is absent.
     """
 
-    def __init__(self, entry: Mapping[str, Any], gpus: int = 1):
-        weights, places = resolve_weights(entry["weights"]), placement(entry["device"], gpus)
-        self.tokenizer = load_tokenizer(weights.folder)
-        self.network = load_network(AutoModelForCausalLM, weights.folder, entry["dtype"], **places).eval()
+    def __init__(self, weights: Mapping[str, Any], device: str, gpus: int = 1):
+        resolved = resolve_weights(weights)
+        self.tokenizer = load_tokenizer(resolved.folder)
+        places = placement(device, gpus)
+        self.network = load_network(AutoModelForCausalLM, resolved.folder, "float32", **places).eval()
         self.context = context_of(self.network.config, self.tokenizer)
         if not is_causal(self.network):
             raise HomogenizationError(
-                f"fluency: {weights.description} sees the tokens that it is to predict. Name a causal language model, "
+                f"fluency: {resolved.description} sees the tokens that it is to predict. Name a causal language model, "
                 "such as GPT-2 or SmolLM2."
             )
 
@@ -77,7 +79,5 @@ def loss_per_word(reader: Reader, reviews: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for variant, name, text in reviews.select("variant", "review_id", "text").iter_rows():
         (n_tokens, loss), n_words = reader.loss(text), len(words(text))
-        if not n_words or not n_tokens:
-            raise HomogenizationError(f"fluency: review {name} of {variant} has no words. Write its variant again.")
         rows.append((variant, name, n_words, n_tokens, loss / n_words))
     return pl.DataFrame(rows, schema=FLUENCY_SCHEMA, orient="row")

@@ -2,17 +2,14 @@
 
 import polars as pl
 
-from homogenization.variants.keyphrases import key_phrases, keyphrase_table, literal_terms, ranked
-from homogenization.writers.asking import Author
+from homogenization.variants.keyphrases import MOST_WORDS_OF_A_PHRASE, key_phrases, keyphrase_table, ranked
+from homogenization.variants.phrases import is_content, term_of
+from homogenization.writers.asking import Answer, Author
 from homogenization.writers.prompts import render
 
 
 def extract_keyphrases_with_llm(
-    reviews: pl.DataFrame,
-    author: Author,
-    max_phrases: int,
-    ngram_range: tuple[int, int],
-    n_candidates: int,
+    reviews: pl.DataFrame, author: Author, max_phrases: int, n_candidates: int
 ) -> pl.DataFrame:
     """Find the key phrases of each review.
 
@@ -23,7 +20,6 @@ def extract_keyphrases_with_llm(
         reviews: Columns review_id, text.
         author: Language model that chooses the phrases; $review and $max_phrases of its prompt have values.
         max_phrases: Largest number of distinct phrases of a review.
-        ngram_range: Smallest and largest number of words of a phrase.
         n_candidates: Largest number of requests for a review.
 
     Returns:
@@ -39,6 +35,13 @@ def extract_keyphrases_with_llm(
     for number in range(n_candidates):
         answers = author.ask({name: chats[name] for name, chosen in found.items() if not chosen}, number)
         for name, answer in answers.items():
-            listed = literal_terms(answer.value("key_phrases"), ngram_range)
-            found[name] = key_phrases(texts[name], ranked(listed), max_phrases)
+            found[name] = key_phrases(texts[name], ranked(listed_terms(answer)), max_phrases)
     return keyphrase_table(found)
+
+
+def listed_terms(answer: Answer) -> list[str]:
+    """The phrases of an answer that may be key: not too long, and with a content word at each edge."""
+    listed = answer.value("key_phrases")
+    texts = listed if isinstance(listed, list) and all(isinstance(one, str) for one in listed) else []
+    terms = [term for term in map(term_of, texts) if term]
+    return [term for term in terms if len(term.split()) <= MOST_WORDS_OF_A_PHRASE and is_content(term)]

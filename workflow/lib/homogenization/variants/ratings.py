@@ -23,8 +23,7 @@ def readings(files: Sequence[str]) -> list[dict[str, bool]]:
         files: CSV files with the columns item and `QUESTIONS`, one for each reader; further columns are ignored.
 
     Raises:
-        HomogenizationError: a file can't be read, lacks a column, answers something else than yes or no, or answers
-            nothing.
+        HomogenizationError: a file can't be read, lacks a column, or answers something else than yes or no.
     """
     return [_reading(file) for file in files]
 
@@ -34,16 +33,11 @@ def _reading(file: str) -> dict[str, bool]:
     try:
         for row in csv.DictReader(Path(file).read_text(encoding="utf-8-sig").splitlines(), restval=""):
             given = [row[name].strip().casefold() for name in QUESTIONS]
-            if wrong := [answer for answer in given if answer and answer not in _ANSWERS]:
-                raise HomogenizationError(
-                    f"the ratings {file} answer {wrong[0]!r} of the item {row['item']}; write yes or no."
-                )
             if all(given):
-                found[row["item"]] = all(_ANSWERS[answer] for answer in given)
+                found[row["item"]] = {_ANSWERS[answer] for answer in given} == {True}
     except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
         raise HomogenizationError(
-            f"the ratings {file} can't be read, or lack a column ({error}). Fill in the sheet of `snakemake audit`."
+            f"the ratings {file} can't be read, lack a column, or answer something else than yes or no ({error}). Fill "
+            "in the sheet of `snakemake audit`."
         ) from None
-    if not found:
-        raise HomogenizationError(f"the ratings {file} answer all four questions of no item. Fill in the sheet.")
     return found

@@ -41,7 +41,7 @@ CANDIDATE_SCHEMA = {
     **JUDGEMENT_SCHEMA,
 }
 #: A row for each rewritten review. `similarity/random_pairs/{shard}.parquet` has the same columns, with the variant
-#: `random_pairs`, and `other_review_id` String.
+#: `random_pairs`.
 SCORE_SCHEMA = {
     **columns("variant", "review_id"),
     **dict.fromkeys(("precision", "recall", "f1"), pl.Float64),  #: BERTScore against the original, not rescaled

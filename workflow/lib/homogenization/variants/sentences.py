@@ -107,11 +107,11 @@ class Sentence:
         start, end = self.characters(*found)
         return Phrase(term_of(self.text[start:end]), self.number, self.start + start, self.start + end)
 
-    def content_terms(self, ngram_range: tuple[int, int]) -> Iterator[str]:
+    def content_terms(self, most_words: int) -> Iterator[str]:
         """The terms of its noun chunks and names, without what precedes their first content word.
 
-        Each ends with a noun or a name. Of a noun chunk that is too long, the first words are left out, but no name is
-        cut.
+        Each ends with a noun or a name. Of a noun chunk of more than `most_words`, the first are left out, but no name
+        is cut.
         """
         names = [name for name in self.doc.ents if name.label_ in _NAMES]
         for tokens in map(list, chain(self.doc.noun_chunks, names)):
@@ -121,7 +121,7 @@ class Sentence:
                 tokens.pop()
             phrases = (self.phrase(token.i, tokens[-1].i) for token in tokens if _may_begin(token))
             for phrase in phrases:
-                if phrase and ngram_range[0] <= len(phrase.term.split()) <= ngram_range[1] and is_content(phrase.term):
+                if phrase and len(phrase.term.split()) <= most_words and is_content(phrase.term):
                     yield phrase.term
                     break
 

@@ -1,28 +1,26 @@
 """How a language model is asked: chats, its answers in JSON, and the folder of answers. No request is sent twice."""
 
 import json
-import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from homogenization.models.built import with_built_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import written_whole
+from homogenization.run.files import read_json, written_whole
 from homogenization.run.log import progress
 
+# The `Writer` of each module has an `identity` (JSON), all of the model and of its draws that decides an answer, and
+# `complete(chats by key, keep)`, which hands each answer to `keep`, with its key, as soon as it arrives, and returns
+# why the other chats got none.
+_MODULES = {"transformers": "local", "openai": "endpoint"}
+TOP_P = 0.95  # draws are from the likeliest tokens of this probability
 _FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 Chat = list[dict[str, str]]
-
-
-class Request(NamedTuple):
-    """What a language model is asked: the messages, {"role", "content"} each, and the seed of its draws, from 0."""
-
-    messages: Chat
-    seed: int
 
 
 class Answer(NamedTuple):
@@ -34,38 +32,15 @@ class Answer(NamedTuple):
     def value(self, key: str) -> Any:
         """The value of the only key of a JSON object, which may stand in a fence of Markdown; None if malformed."""
         fenced = _FENCED.fullmatch(self.text.strip())
-        try:
+        with suppress(ValueError):
             content = json.loads(fenced[1] if fenced else self.text)
-        except ValueError:
-            return None
-        return content[key] if isinstance(content, dict) and content.keys() == {key} else None
-
-
-class Writer(Protocol):
-    """A language model that answers requests; `identity` (JSON) is all that decides an answer besides its request."""
-
-    identity: dict[str, Any]
-
-    def complete(self, requests: Mapping[str, Request], keep: Callable[[str, Answer], None]) -> dict[str, str]:
-        """Hand each answer to `keep`, with the key of its request, as soon as it arrives.
-
-        Returns:
-            Why requests got no answer, by key.
-
-        Raises:
-            HomogenizationError: no request can succeed.
-        """
-        ...
+            return content[key] if isinstance(content, dict) and content.keys() == {key} else None
 
 
 class Author(NamedTuple):
-    """A language model that writes, the prompt by which it is asked, the study's seed, and the folder of answers.
+    """A language model that writes, the prompt by which it is asked, the study's seed, and the folder of answers."""
 
-    The name of an answer's file is a hash of the whole request: the writer's identity, the messages, the seed, and the
-    number of the candidate among those to the same messages.
-    """
-
-    writer: Writer
+    writer: Any
     prompt: Mapping[str, Any]
     seed: int
     folder: Path
@@ -77,63 +52,53 @@ class Author(NamedTuple):
             HomogenizationError: chats got no answer; those to all others are in the folder.
         """
         keys = {name: self.key(messages, candidate) for name, messages in chats.items()}
-        contents = {keys[name]: self._content(messages, candidate) for name, messages in chats.items()}
-        answers = {key: self._kept(key, content) for key, content in contents.items()}
-        missing = {key: content for key, content in contents.items() if answers[key] is None}
+        missing, answers = {keys[name]: messages for name, messages in chats.items()}, {}
+        for key in list(missing):
+            with suppress(FileNotFoundError, ValueError):  # one that was cut off is asked for again
+                answers[key] = Answer(**read_json(self._path(key))["answer"])
+                del missing[key]
         with progress(len(missing), "answers") as done:
 
             def keep(key: str, answer: Answer) -> None:
                 answers[key] = answer
-                content = json.dumps({"request": missing[key], "answer": answer._asdict()}, indent=2, sort_keys=True)
+                content = {"writer": self.writer.identity, "messages": missing[key], "answer": answer._asdict()}
                 with written_whole(self._path(key), shared=True) as partial:
-                    partial.write_text(content + "\n", encoding="utf-8")
+                    partial.write_text(json.dumps(content, indent=2), encoding="utf-8")
                 done(1)
 
-            requests = {key: Request(content["messages"], int(key[:7], 16)) for key, content in missing.items()}
-            failed = self.writer.complete(requests, keep) if requests else {}
+            failed = self.writer.complete(missing, keep) if missing else {}
         if failed:
-            lines = "\n".join(f"  - {name}: {failed[key]}" for name, key in keys.items() if key in failed)
+            reasons = [f"\n  - {name}: {failed[key]}" for name, key in keys.items() if key in failed]
             raise HomogenizationError(
-                f"writers: {len(failed)} of {len(chats)} reviews got no answer:\n{lines}\nAll other answers are kept. "
-                "Mend what the reasons name and run the same command again: it asks for the missing ones alone."
+                f"writers: {len(reasons)} of {len(chats)} reviews got no answer:{''.join(reasons[:10])}\nAll other "
+                "answers are kept. Mend what the reasons name and run the same command again: it asks for the missing "
+                "ones alone."
             )
         return {name: answers[key] for name, key in keys.items()}
 
     def key(self, messages: Chat, candidate: int) -> str:
-        """The name of an answer's file, and what decides the seed of its request: 32 hexadecimal digits."""
-        content = json.dumps(self._content(messages, candidate), sort_keys=True)
+        """The name of an answer's file, 32 hexadecimal digits: a hash of all that decides the answer."""
+        content = json.dumps([self.writer.identity, messages, self.seed, candidate], sort_keys=True)
         return blake2b(content.encode(), digest_size=16).hexdigest()
-
-    def _content(self, messages: Chat, candidate: int) -> dict[str, Any]:
-        return {"writer": self.writer.identity, "messages": messages, "seed": self.seed, "candidate": candidate}
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"
 
-    def _kept(self, key: str, content: Mapping[str, Any]) -> Answer | None:
-        """The answer in the folder; None if there is none, or if its file is damaged, which is told."""
-        try:
-            kept = json.loads(self._path(key).read_bytes())
-            if kept["request"] == content:
-                return Answer(**kept["answer"])
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError):
-            pass
-        logging.warning("%s is damaged; its request is sent again", self._path(key))
-        return None
+
+def seed_of(key: str) -> int:
+    """The seed of the draws of an answer."""
+    return int(key[:7], 16)
 
 
 def make_author(job: Any, results: Path) -> Author:
     """The author that a job asks; answers are kept in the folder `requests` of its results.
 
     Args:
-        job: What the script gets: parameters module, writer, prompt and seed; the resources that are means; and the
-            files of weights that the workflow has built.
+        job: What the script gets: parameters writer, prompt and seed; resources connections and gpu; and the files of
+            weights that the workflow has built.
         results: The folder of results.
     """
-    means = {name: job.resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
     entry = with_built_weights(job.params.writer, job.input.get("weights", []))
-    backend = import_module(f"homogenization.{job.params.module}")  # so that a job reaches its own backend alone
-    writer = backend.make_writer({**entry, **means, "gpus": job.resources.gpu})
+    backend = import_module(f"homogenization.writers.{_MODULES[entry['backend']]}")
+    writer = backend.Writer({**entry, "connections": job.resources.connections, "gpus": job.resources.gpu})
     return Author(writer, job.params.prompt, job.params.seed, results / "requests")

@@ -10,7 +10,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Section
 from homogenization.run.yaml_files import read_yaml
 
-PLACEHOLDERS = ("review", "phrases", "max_phrases")
+_PLACEHOLDERS = {"review", "phrases", "max_phrases"}
 
 
 class _Prompt(Section):
@@ -18,24 +18,14 @@ class _Prompt(Section):
 
     version: int = Field(ge=1)
     system: str
-    user: str
+    user: str = Field(pattern=r"\$\{?review\b")
 
     @field_validator("system", "user")
     @classmethod
     def known_placeholders(cls, text: str) -> str:
         """Refuse placeholders that `render` can't fill in; a literal dollar is written `$$`."""
-        names = Template(text).get_identifiers() if Template(text).is_valid() else ["?"]
-        if unknown := [name for name in names if name not in PLACEHOLDERS]:
-            allowed = ", ".join(f"${name}" for name in PLACEHOLDERS)
-            raise ValueError(f"unknown ${unknown[0]}; allowed: {allowed}, and '$$' for a dollar sign")
-        return text
-
-    @field_validator("user")
-    @classmethod
-    def names_the_text(cls, text: str) -> str:
-        """Refuse a text without $review."""
-        if "review" not in Template(text).get_identifiers():
-            raise ValueError("lacks $review, where the text of the review goes")
+        if not Template(text).is_valid() or {*Template(text).get_identifiers()} - _PLACEHOLDERS:
+            raise ValueError("allowed are $review, $phrases, $max_phrases, and '$$' for a dollar sign")
         return text
 
 
@@ -47,13 +37,9 @@ def load_prompt(path: str | Path) -> dict[str, Any]:
     """
     try:
         return _Prompt.model_validate(read_yaml(path)).model_dump()
-    except HomogenizationError as error:
-        raise HomogenizationError(f"prompt {error} Give a file like front.yaml.") from error
     except ValidationError as error:
-        problems = (f"{'.'.join(map(str, problem['loc'])) or 'file'}: {problem['msg']}" for problem in error.errors())
-        raise HomogenizationError(
-            f"prompt {path}: {'; '.join(problems)}. A prompt has the keys version (a whole number), system and user."
-        ) from None
+        problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
+        raise HomogenizationError(f"prompt {path}: {'; '.join(problems)}. See config/prompts/front.yaml.") from None
 
 
 def render(prompt: dict[str, Any], **values: Any) -> list[dict[str, str]]:
@@ -65,8 +51,5 @@ def render(prompt: dict[str, Any], **values: Any) -> list[dict[str, str]]:
     try:
         texts = {role: Template(prompt[role]).substitute(values) for role in ("system", "user")}
     except KeyError as error:
-        raise HomogenizationError(
-            f"prompt: ${error.args[0]} has no value in this step, which knows "
-            f"{', '.join(f'${name}' for name in values)}. Take it out of the prompt."
-        ) from error
+        raise HomogenizationError(f"prompt: {error} has no value in this step; take it out of the prompt.") from error
     return [{"role": role, "content": text} for role, text in texts.items() if text.strip() or role == "user"]
