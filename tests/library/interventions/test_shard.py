@@ -1,13 +1,11 @@
-"""The job of a shard in a condition: its tables, what transformers says of them, and what is refused."""
+"""The job of a shard in a condition: its tables, what the shortest reviews have, and what is refused."""
 
-import copy
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 
 from extracted import EMBEDDED, trained_tokenizer
@@ -15,63 +13,41 @@ from homogenization.interventions.conditions import MASKED, METRICS, STEERING, U
 from homogenization.interventions.readings import massive_tokens, pooled, read
 from homogenization.interventions.schemas import SCHEMAS
 from homogenization.run.parquet import read_table, write_table
-from plain_interventions import plain_metrics, run_plainly
+from plain_interventions import plain_metrics
 from script import ScriptError, run_script
-from tiny_models import CONFIGS
+from tiny_blocks import saved
 
 READ = ["cosine_anisotropy", "max_explainable_variance"]
 FIRST = Condition(STEERING, "first", 0.1)
 
 
 @pytest.fixture
-def save(tmp_path):
-    """Saves a tiny language model, with or without its head, and its tokenizer; returns the entry of `models`."""
-
-    def saved(name="llama", head=True):
-        torch.manual_seed(0)
-        auto = transformers.AutoModelForCausalLM if head else transformers.AutoModel
-        auto.from_config(copy.deepcopy(CONFIGS[name])).save_pretrained(tmp_path / f"{name}{head}")
-        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
-        tokenizer.save_pretrained(tmp_path / f"{name}{head}")
-        weights = {"path": str(tmp_path / f"{name}{head}")}
-        return {"weights": weights, "dtype": "float32", "device": "cpu", "bos": "default"}
-
-    return saved
-
-
-@pytest.fixture
 def job(tmp_path):
-    """Runs the script for three reviews in one condition; returns its tables metrics, doses and pooled states."""
+    """Runs the script for the first of three reviews in one condition; returns its tables by name."""
     reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": EMBEDDED[:3], "rank": [0, 1, 2]})
     write_table(reviews, tmp_path / "variant.parquet")
 
-    def run(entry, condition=FIRST, n_reviews=2, depth=None):
-        inputs = {name: str(tmp_path / "variant.parquet") for name in ("variant", "original")}
-        if depth is not None:
-            write_table(depth, tmp_path / "depth.parquet")
-            inputs["depth"] = str(tmp_path / "depth.parquet")
+    def run(entry, condition=FIRST, n_reviews=2):
+        inputs = dict.fromkeys(("variant", "original"), str(tmp_path / "variant.parquet"))
         outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in SCHEMAS}
-        params = {"model": {"name": "tiny", **entry}, "metrics": READ}
+        params = {"model": {"name": "tiny", **entry}, "metrics": READ, "seed": 0, "code": "1"}
         params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "condition": vars(condition)}
-        run_script("read_in_condition", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": "1"})
+        run_script("read_in_condition", tmp_path / "log", inputs, outputs, params)
         return [read_table(path) for path in outputs.values()]
 
     return run
 
 
-def test_a_shard_has_a_row_for_all_that_is_asked(save, job):
-    entry = save()
+def test_a_shard_has_a_row_for_all_that_is_asked(tmp_path, job):
+    entry = saved(tmp_path / "llama", "llama")
     metrics, doses, states = job(entry)
     assert [table.schema for table in (metrics, doses, states)] == [pl.Schema(schema) for schema in SCHEMAS.values()]
     assert doses["condition"].to_list() == ["steering-first-0.1-all"] * 2
-    assert len(metrics) == 2 * 4 * 2 * len(VIEWS)
-    assert len(states) == 2 * 4
+    assert (len(metrics), len(states)) == (2 * 4 * 2 * len(VIEWS), 2 * 4)
     for table in (metrics, doses, states):
         assert table["review_id"].unique(maintain_order=True).to_list() == ["a", "b"]
         assert table.select("model", "variant").unique().rows() == [("tiny", "original")]
     assert (doses["kl"] > 0).all()
-    at_start = metrics.filter(layer=0)
-    assert at_start["value"].equals(at_start["untouched"]), "nothing has changed before the first block"
     for condition in (Condition(UNTOUCHED), Condition(MASKED, "massive")):
         same, nothing, _ = job(entry, condition)
         assert nothing.select("kl", "moved_mass").unique().rows() == [(0.0, 0.0)], "no token of this model is massive"
@@ -79,25 +55,9 @@ def test_a_shard_has_a_row_for_all_that_is_asked(save, job):
     assert [table.height for table in job(entry, n_reviews=0)] == [0, 0, 0]
 
 
-def test_pooled_states_and_loss_are_those_of_transformers(save, job):
-    entry = save()
-    _, doses, states = job(entry, Condition(UNTOUCHED))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(entry["weights"]["path"])
-    network = transformers.AutoModelForCausalLM.from_pretrained(entry["weights"]["path"]).eval()
-    for name, text in zip("ab", EMBEDDED, strict=False):
-        ids = tokenizer(text)["input_ids"]
-        plain = run_plainly(network, ids)
-        own = states.filter(review_id=name).sort("layer")
-        np.testing.assert_allclose(np.stack(own["state"].to_list()), plain.states[:, 1:].mean(axis=1), atol=2e-6)
-        loss = torch.nn.functional.cross_entropy(plain.logits[:-1], torch.tensor(ids[1:]))
-        assert doses.row(by_predicate=pl.col("review_id") == name, named=True)["cross_entropy"] == pytest.approx(
-            float(loss), abs=1e-5
-        )
-
-
-def test_a_model_without_a_head_has_no_damage(save, job):
+def test_a_model_without_a_head_has_no_damage(tmp_path, job):
     for name in ("bert", "llama"):
-        metrics, doses, _ = job(save(name, head=False))
+        metrics, doses, _ = job(saved(tmp_path / name, name, head=False))
         assert doses["kl"].null_count() == doses["cross_entropy"].null_count() == len(doses)
         assert (doses["moved_mass"] > 0).all()
         assert metrics["value"].is_finite().all()
@@ -128,8 +88,8 @@ def test_the_shortest_reviews_have_the_numbers_that_exist(n_tokens):
     assert np.isfinite(numbers["all_tokens", "max_explainable_variance"]).all()
 
 
-def test_states_that_are_not_finite_name_the_review_and_the_condition(save, job):
-    entry = save()
+def test_states_that_are_not_finite_name_the_review_and_the_condition(tmp_path, job):
+    entry = saved(tmp_path / "llama", "llama")
     token = min(set(trained_tokenizer().encode(EMBEDDED[1]).ids) - set(trained_tokenizer().encode(EMBEDDED[0]).ids))
     path = Path(entry["weights"]["path"]) / "model.safetensors"
     tensors = load_file(path)

@@ -9,7 +9,7 @@ from homogenization.measures import views
 from homogenization.measures.spectra import singular_values
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
-from measured import degenerate_tokens, trained_states
+from measured import degenerate_tokens
 
 
 def every_metric(values):
@@ -76,13 +76,6 @@ def test_tokens_on_which_precision_is_lost(shape, kind):
     assert np.count_nonzero(singular_values(tokens, ["raw"])["raw"]) == min(n_distinct, shape[1])
 
 
-def test_layers_of_a_trained_model_with_fewer_tokens_than_features_and_with_more():
-    sentence = "the film is long and the film is slow , but the last scene of the film stays with you . "
-    for repeats in (3, 22):
-        for states in trained_states(repeats * sentence):
-            assert_metrics_equal_svd(states, 1e-7)
-
-
 @given(tokens=degenerate_tokens())
 def test_degenerate_reviews_have_the_singular_values_of_an_svd_and_metrics_within_their_bounds(tokens):
     spectra = singular_values(tokens, VIEWS)
@@ -125,25 +118,6 @@ def test_a_look_needs_no_more_than_its_rows(monkeypatch):
     assert list(values) == ["root_without_first", "root"]
     for view, rows in (("root", tokens), ("root_without_first", tokens[1:])):
         np.testing.assert_allclose(values[view], np.linalg.svd(root(rows), compute_uv=False), rtol=1e-7)
-
-
-def test_float32_would_be_wrong():
-    """Why everything is float64: where one direction holds nearly all, float32 drowns the rest in rounding."""
-    common = 1e3 * np.outer(np.ones(200), gaussian(1, 300)[0])
-    tokens = (common + 0.1 * gaussian(200, 300, seed=4)).astype(np.float32)
-    exact = every_metric(by_svd("raw", tokens))["effective_rank"]
-    assert every_metric(singular_values(tokens, ["raw"])["raw"])["effective_rank"] == pytest.approx(exact, rel=1e-6)
-    single = np.sqrt(np.linalg.eigvalsh(tokens @ tokens.T).astype(np.float64).clip(min=0))[::-1]
-    assert abs(every_metric(single)["effective_rank"] / exact - 1) > 1e-3
-
-
-@pytest.mark.parametrize("width", [1, 3])
-def test_one_token(width):
-    values = singular_values(np.full((1, width), 2.0), VIEWS)
-    assert values["raw"] == pytest.approx([2 * width**0.5])
-    assert values["unit"] == pytest.approx([1])
-    for view in ("centred", *VIEWS[3:]):
-        assert values[view].shape == (0,)
 
 
 def test_views_by_hand():

@@ -13,11 +13,6 @@ import numpy as np
 import pytest
 import torch
 from gguf import GGMLQuantizationType, dequantize, quantize
-from safetensors.torch import load_file
-from tokenizers import AddedToken, Regex, Tokenizer
-from tokenizers.models import BPE
-from tokenizers.pre_tokenizers import ByteLevel, Split
-from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from homogenization.models.built import BUILT_FILES
@@ -25,7 +20,7 @@ from homogenization.models.gguf import convert_gguf
 from homogenization.models.tokens import load_tokenizer
 from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
-from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, merges_of, tensors, write_gguf, write_wheel
+from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, merges_of, write_gguf, write_wheel
 
 MEMBER = "tiny_lm/model.gguf"
 # llama.cpp's server: it prints its address alone, and ends with its input
@@ -68,31 +63,21 @@ def refusal(weights: dict, folder: Path, *words: str) -> None:
         assert word in str(raised.value)
 
 
-def test_a_network_comes_back_from_a_file_that_is_not_quantised(tmp_path):
+@pytest.mark.parametrize("kind", ["F32", "Q4_1"])
+def test_a_network_comes_back_with_the_numbers_of_the_file(tmp_path, kind):
     """Names, the order of rows in queries and keys, tied embeddings, rotation: a round trip by our own writing."""
-    convert_gguf(local(write_gguf(tmp_path / "model.gguf")), tmp_path / "converted")
+    convert_gguf(local(write_gguf(tmp_path / "model.gguf", kind)), tmp_path / "converted")
     network = AutoModelForCausalLM.from_pretrained(tmp_path / "converted")
     ours = llama()
     assert network.state_dict().keys() == ours.state_dict().keys()
     for name, tensor in ours.state_dict().items():
-        assert torch.equal(network.state_dict()[name], tensor), name
+        found = network.state_dict()[name]
+        if kind == "F32" or tensor.ndim == 1:
+            assert torch.equal(found, tensor), name
+        else:
+            quantised = GGMLQuantizationType[kind]
+            assert np.array_equal(found, dequantize(quantize(tensor.numpy(), quantised), quantised)), name
     assert network.lm_head.weight is network.model.embed_tokens.weight
-    token_ids = torch.arange(40)[None]
-    with torch.inference_mode():
-        # the file holds eps in float32
-        torch.testing.assert_close(network(token_ids).logits, ours(token_ids).logits, rtol=0, atol=1e-5)
-
-
-def test_what_is_saved_is_what_was_quantised(converted):
-    saved = load_file(converted / "model.safetensors")
-    quantised = {name: array for name, array in tensors(llama()).items() if array.ndim == 2}
-    for name, array in quantised.items():
-        if "attn_q" not in name and "attn_k" not in name:
-            expected = dequantize(quantize(array, GGMLQuantizationType.Q4_1), GGMLQuantizationType.Q4_1)
-            found = [other for other in saved.values() if other.shape == expected.shape]
-            assert any(np.array_equal(expected, other.numpy()) for other in found), name
-    assert {tensor.dtype for tensor in saved.values()} == {torch.float32}
-    assert len(saved) == 20  # tied: the head is not there twice
 
 
 def test_the_same_file_gives_the_same_bytes(whole, converted, tmp_path):
@@ -102,29 +87,12 @@ def test_the_same_file_gives_the_same_bytes(whole, converted, tmp_path):
         assert (tmp_path / name).read_bytes() == (converted / name).read_bytes(), name
 
 
-def test_tokens_are_those_of_the_vocabulary_and_merges_with_each_digit_apart(converted):
-    """A tokenizer made by hand, by llama.cpp's rule for `smollm`."""
-    trained = train_tokenizer(TEXTS, SIZE)
-    ours = Tokenizer(BPE.from_file(*trained.model.save(str(converted.parent))))
-    gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-    ours.pre_tokenizer = Then(
-        [*(Split(Regex(by), "isolated") for by in (r"\p{N}", gpt2)), ByteLevel(False, use_regex=False)]
-    )
-    ours.add_special_tokens([AddedToken(token, normalized=False) for token in ("<s>", "</s>")])
-    saved = AutoTokenizer.from_pretrained(converted)
-    for text in (*TEXTS, "It's  2\n\n²³ 12,345 <s>naïve</s> …", " \u00a0x ٣٤"):
-        assert saved(text)["input_ids"] == ours.encode(text).ids, text
-    assert saved.tokenize("In 1997")[-4:] == ["1", "9", "9", "7"]
-    assert trained.encode("In 1997").tokens[-4:] != ["1", "9", "9", "7"], "by merges alone they stay together"
-
-
 def test_bos_and_the_chat_template_are_those_of_the_file(converted, tmp_path):
     saved = AutoTokenizer.from_pretrained(converted)
     assert saved.chat_template == CHAT_TEMPLATE
     assert saved("Dull.")["input_ids"][0] != saved.bos_token_id
-    convert_gguf(
-        local(write_gguf(tmp_path / "model.gguf", metadata={"tokenizer.ggml.add_bos_token": True})), tmp_path / "a"
-    )
+    opened = write_gguf(tmp_path / "model.gguf", metadata={"tokenizer.ggml.add_bos_token": True})
+    convert_gguf(local(opened), tmp_path / "a")
     assert AutoTokenizer.from_pretrained(tmp_path / "a")("Dull.")["input_ids"][0] == saved.bos_token_id
 
 
@@ -162,7 +130,9 @@ def test_the_file_says_how_texts_are_split_and_not_the_architecture(tmp_path, sp
     assert bool(digits) == (split in ("gpt-2", "llama-bpe"))
 
 
-@pytest.mark.parametrize(("split", "opens"), [("llama-bpe", True), ("tekken", True), ("qwen2", False)])
+@pytest.mark.parametrize(
+    ("split", "opens"), [("llama-bpe", True), ("tekken", True), ("qwen2", False), ("smollm", False), ("gpt-2", False)]
+)
 def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
     """Of llama.cpp itself, with a token that no merges make, and a file that does not say whether BOS opens a text."""
     vocabulary = train_tokenizer(TEXTS, SIZE).get_vocab()
@@ -182,15 +152,15 @@ def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
                 assert json.load(answer)["tokens"] == ours(text)["input_ids"], text
         server.stdin.close()
     assert (ours("x")["input_ids"][0] == 0) == opens
-    assert ("zyqw" in ours.tokenize("zyqw")) == (split != "qwen2")
+    assert ("zyqw" in ours.tokenize("zyqw")) == opens
 
 
 def drop(name: str):
     return lambda arrays: arrays.pop(name)
 
 
-def add(name: str, shape: tuple[int, ...] = (8,), dtype: type = np.float32):
-    return lambda arrays: arrays.update({name: np.ones(shape, dtype)})
+def add(name: str, shape: tuple[int, ...] = (8,)):
+    return lambda arrays: arrays.update({name: np.ones(shape, np.float32)})
 
 
 @pytest.mark.parametrize(
@@ -203,9 +173,8 @@ def add(name: str, shape: tuple[int, ...] = (8,), dtype: type = np.float32):
         ({"metadata": {"tokenizer.ggml.model": "rwkv"}}, ["can't be read", "'rwkv'"]),
         ({"change": drop("blk.1.ffn_up.weight")}, ["holds 75,840 numbers", "takes 81,984"]),
         ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984"]),
-        ({"change": add("output_norm.weight", (64,), np.float64)}, ["model.gguf"]),
     ],
-    ids=["architecture", "scaling", "factors", "pre", "tokenizer", "missing", "further", "float64"],
+    ids=["architecture", "scaling", "factors", "pre", "tokenizer", "missing", "further"],
 )
 def test_what_would_be_read_otherwise_or_left_out_is_refused(tmp_path, made, words):
     path = write_gguf(tmp_path / "model.gguf", **made)

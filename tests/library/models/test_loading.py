@@ -7,7 +7,6 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from homogenization.models.blocks import blocks_of
 from homogenization.models.loading import load_network
 from homogenization.models.network import load_model
 from homogenization.run.errors import HomogenizationError
@@ -32,17 +31,6 @@ def test_provenance_is_recorded(folder):
         "max_tokens": 64,
     }
     assert model.provenance["libraries"]["torch"] == torch.__version__
-
-
-@pytest.mark.parametrize(
-    "fields", [{"return_dict": False}, {"auto_map": {"AutoModel": "modeling_other.Other"}, "architectures": ["Other"]}]
-)
-def test_fields_that_change_no_number_are_without_effect(built, folder, fields):
-    edit(folder / "config.json", **fields)
-    network, plain = load(folder).network, load(built).network
-    assert type(network) is type(plain)
-    assert network.config.return_dict
-    assert all(map(torch.equal, network.state_dict().values(), plain.state_dict().values()))
 
 
 def test_a_model_in_several_files_is_read_and_a_pickle_beside_it_is_not(built, folder):
@@ -104,10 +92,7 @@ def test_damaged_weights_are_named(folder, damage):
     "fields",
     [
         {"num_hidden_layers": "two"},
-        {"num_attention_heads": 0},
-        {"model_type": "brand_new"},
         {"model_type": "new", "auto_map": {"AutoConfig": "c.New"}},
-        {"hidden_act": "unknown"},
         {"num_hidden_layers": 3},
         {"intermediate_size": 48},
     ],
@@ -115,13 +100,6 @@ def test_damaged_weights_are_named(folder, damage):
 def test_a_configuration_that_does_not_fit_is_named(folder, fields):
     edit(folder / "config.json", **fields)
     with pytest.raises(HomogenizationError, match=str(folder)):
-        load(folder)
-
-
-@pytest.mark.parametrize("content", [b"[1, 2]", b"{", '{"model_type": "llámá"}'.encode("latin1")])
-def test_a_configuration_that_is_no_object_is_named(folder, content):
-    (folder / "config.json").write_bytes(content)
-    with pytest.raises(HomogenizationError, match=r"config\.json: no configuration"):
         load(folder)
 
 
@@ -158,11 +136,3 @@ def test_architectures_without_one_residual_stream_are_refused_by_name(folder, f
     edit(folder / "config.json", **fields)
     with pytest.raises(HomogenizationError, match=words):
         load(folder)
-
-
-def test_blocks_that_cannot_be_told_apart_are_refused(folder):
-    network = load(folder).base
-    assert blocks_of(network) is network.layers
-    network.second_list = torch.nn.ModuleList(torch.nn.Identity() for _ in network.layers)
-    with pytest.raises(HomogenizationError, match="LlamaModel: 2 lists of 2 blocks"):
-        blocks_of(network)

@@ -9,7 +9,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
-from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerFast
+from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 from homogenization.models.tokens import load_tokenizer, opening_token_id, tokenize
 from homogenization.models.untrained import train_tokenizer
@@ -20,7 +20,6 @@ from tiny_folders import edit
 TEXTS = ["The Harbour isn't naïve: 1,234 films in 1997 -- and  “dull”\n\nones.", "Ça ne vaut rien 🎬 — no.", "HARBOUR"]
 IDS = ["a", "b", "c"]
 SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "bos_token": "[BOS]", "eos_token": "[EOS]"}
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def trained() -> Tokenizer:
@@ -54,15 +53,11 @@ def of_file(folder) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("model_type", ["qwen2", "llama", "gpt2", "siglip2_text_model", "t5"])
-@pytest.mark.parametrize("named", ["GPT2Tokenizer", "LlamaTokenizerFast", "NoSuchTokenizer", None])
-def test_tokens_are_those_of_the_file_whatever_class_is_named(worded, model_type, named):
-    described(worded, model_type, **({"tokenizer_class": named} if named else {}))
-    assert load_tokenizer(worded)(TEXTS)["input_ids"] == of_file(worded)
-
-
 @pytest.mark.parametrize(
     "settings",
     [
+        {},
+        {"tokenizer_class": "NoSuchTokenizer"},
         {"do_lower_case": False, "tokenizer_class": "BertTokenizer"},
         {"add_prefix_space": True, "tokenizer_class": "GPT2Tokenizer"},
         {"add_bos_token": False, "add_eos_token": True, "tokenizer_class": "LlamaTokenizer"},
@@ -71,8 +66,8 @@ def test_tokens_are_those_of_the_file_whatever_class_is_named(worded, model_type
         {"additional_special_tokens": ["ones"], "mask_token": "dull"},
     ],
 )
-def test_no_setting_beside_the_file_changes_a_token(worded, settings):
-    described(worded, "bert", **settings)
+def test_tokens_are_those_of_the_file_whatever_class_and_settings_stand_beside_it(worded, model_type, settings):
+    described(worded, model_type, **settings)
     loaded = load_tokenizer(worded)
     assert loaded(TEXTS)["input_ids"] == of_file(worded)
     assert len(loaded) == trained().get_vocab_size()
@@ -89,27 +84,6 @@ def test_names_and_settings_are_those_beside_the_file_and_are_saved(worded, tmp_
         assert loaded(TEXTS)["input_ids"] == of_file(worded)
     (worded / "tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}')
     assert load_tokenizer(worded).bos_token is None, "the class's <|endoftext|> is no token of this file"
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        (None, None),
-        ({"do_lower_case": False}, ["in", "Paris"]),
-        ({"do_lower_case": True}, ["in", "p", "##a", "##r", "##i", "##s"]),
-    ],
-)
-def test_a_cased_vocabulary_is_lower_cased_where_its_folder_says_so_alone(tmp_path, settings, words):
-    pieces = [*LETTERS, *(f"##{letter}" for letter in LETTERS)]
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Paris", "in", *pieces]
-    (tmp_path / "vocab.txt").write_text("\n".join(tokens))
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", "vocab_size": len(tokens)}))
-    if settings is None:
-        with pytest.raises(HomogenizationError, match=r"1 words with capitals \('Paris'\).*do_lower_case"):
-            load_tokenizer(tmp_path)
-        return
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert load_tokenizer(tmp_path).tokenize("in Paris") == words
 
 
 def test_without_the_file_the_class_reads_its_own_files(tmp_path):
@@ -174,16 +148,6 @@ def test_always_does_not_double_and_never_takes_away_the_opening_token_alone(nam
         assert len(read) == 1 + len(plain) + n_closing
 
 
-def test_always_adds_what_the_tokenizer_leaves_out(without_bos):
-    without_bos.bos_token = "<s>"
-    default, always = (tokenize(without_bos, IDS, TEXTS, bos) for bos in ("default", "always"))
-    for index in range(len(TEXTS)):
-        assert always.by_review[index].tolist() == [without_bos.bos_token_id, *default.by_review[index].tolist()]
-        offsets, plain = (tokens.token_offsets[tokens.span(index)].tolist() for tokens in (always, default))
-        assert offsets == [[0, 0], *plain]
-    assert (always.lengths == default.lengths + 1).all()
-
-
 @pytest.mark.parametrize("token_id", [7, None, 10**6])
 def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(folder, token_id):
     """As Qwen2.5: nothing opens a text by itself, the tokenizer names no BOS, config.json does."""
@@ -199,7 +163,10 @@ def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(fo
     opened = load_tokenizer(folder, "always")
     assert len(opened) == len(plain)
     default, always = tokenize(plain, IDS, TEXTS, "default"), tokenize(opened, IDS, TEXTS, "always")
-    assert always.by_review[1].tolist() == [7, *default.by_review[1]]
+    for index in range(len(TEXTS)):
+        assert always.by_review[index].tolist() == [7, *default.by_review[index]]
+        offsets, bare = (tokens.token_offsets[tokens.span(index)].tolist() for tokens in (always, default))
+        assert offsets == [[0, 0], *bare]
 
 
 def test_an_opening_token_that_the_post_processor_alone_names_is_known(without_bos):
@@ -236,12 +203,3 @@ def test_texts_in_a_script_that_the_vocabulary_lacks_are_told(bert, caplog):
     assert not caplog.text
     tokenize(bert, ["a"], ["ይህ ፊልም በጣም ጥሩ ነው ሁሉም ሰው ማየት አለበት"], "default")
     assert "82% of the texts' tokens are unknown" in caplog.text
-
-
-def test_fast_tokenizers_of_this_project_stay_as_they_are(tmp_path, llama):
-    """A file that transformers reads as it stands: nothing changes, down to the offsets."""
-    llama.save_pretrained(tmp_path)
-    (tmp_path / "config.json").write_text('{"model_type": "llama", "vocab_size": 330}')
-    loaded, by_class = load_tokenizer(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
-    for text in TEXTS:
-        assert loaded(text, return_offsets_mapping=True) == by_class(text, return_offsets_mapping=True)

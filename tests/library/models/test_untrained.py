@@ -1,13 +1,10 @@
 """Untrained controls: the same bytes each time, in any architecture."""
 
-import json
-
 import pytest
 import torch
 
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.network import load_model
-from homogenization.models.tokens import load_tokenizer
 from homogenization.models.untrained import build_random_model, train_tokenizer
 from homogenization.run.errors import HomogenizationError
 from tiny_folders import ENTRY, LLAMA, TEXTS
@@ -55,8 +52,3 @@ def test_what_can_not_be_built_is_named(tmp_path, fields, options, words):
     with pytest.raises(HomogenizationError, match=words):
         build_random_model(LLAMA | fields, 0, TEXTS, tmp_path, **options)
     assert not list(tmp_path.iterdir())
-
-
-def test_the_tokenizer_is_found_again_in_the_folder(built):
-    assert json.loads((built / "tokenizer_config.json").read_text())["model_max_length"] == 64
-    assert load_tokenizer(built).bos_token == "<s>"

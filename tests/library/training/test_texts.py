@@ -3,11 +3,8 @@
 import polars as pl
 import pytest
 
-from conftest import LLAMA
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.parquet import write_table
 from homogenization.training.texts import reviews_to_train_on, without_copies
-from script import run_script
 
 REVIEW = "The acting was splendid, the plot thin, and the music far too loud for a film about monks in the snow."
 
@@ -52,22 +49,3 @@ def test_too_few_reviews_are_counted(reviews):
         match="of 18 reviews, a sample of 10 and its copies leave 7 to train on, and a step reads 8",
     ):
         reviews_to_train_on(pl.concat([reviews[1], reviews[0][1::4][:8]]), reviews[1])
-
-
-def test_the_tokenizer_of_a_trained_model_has_not_seen_the_sample(reviews, tmp_path):
-    clean, sampled = reviews
-    tables = {"clean": clean, "rest": clean.join(sampled, on="review_id", how="anti"), "sampled": sampled}
-    paths = {name: str(tmp_path / f"{name}.parquet") for name in tables}
-    for name, table in tables.items():
-        write_table(table, paths[name])
-    params = {"random": LLAMA, "seed": 0, "head": True}
-    tokenizers = {}
-    for name, inputs in (
-        ("seen", {"corpus": paths["clean"], "sampled": []}),
-        ("unseen", {"corpus": paths["clean"], "sampled": [paths["sampled"]]}),
-        ("rest", {"corpus": paths["rest"]}),
-    ):
-        output = {"config": str(tmp_path / name / "config.json")}
-        run_script("build_random_model", tmp_path / "log", inputs, output, params)
-        tokenizers[name] = (tmp_path / name / "tokenizer.json").read_text()
-    assert tokenizers["unseen"] == tokenizers["rest"] != tokenizers["seen"]

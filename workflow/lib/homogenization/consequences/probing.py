@@ -48,8 +48,8 @@ def cross_validated(
 ) -> dict[str, np.ndarray]:
     """Log-loss and guesses of a logistic regression that is trained on originals and asked about texts.
 
-    A review and all its texts are in one fold. States are standardised by mean and standard deviation of the training
-    folds. The regression minimises the sum of the losses + penalty / 2 times the squared norm of its weights.
+    A review and all its texts are in one fold; states are standardised by the training folds. The regression minimises
+    the sum of the losses + penalty / 2 times the squared norm of its weights.
 
     Args:
         texts: by name, `original` among them, (reviews, d) pooled states; NaN where a review lacks the text.
@@ -83,18 +83,10 @@ def cross_validated(
 def readings(
     texts: Mapping[str, np.ndarray], names: Sequence[str], labels: np.ndarray, folds: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """What is read of the pooled states of one condition and layer.
+    """What is read of the pooled `texts` (`cross_validated`) of one condition and layer.
 
-    Args:
-        texts: as in `cross_validated`.
-        names: names of the reviews.
-        labels: (reviews,) their labels.
-        folds: number of folds.
-        seed: seed of folds and permutations.
-
-    Returns:
-        By text, (4, reviews): log_loss, correct, null_log_loss and null_correct of `POOLED_READINGS_SCHEMA`. The null
-        has the same labels in random order, dealt to folds anew.
+    By text, (4, reviews): log_loss, correct, null_log_loss and null_correct of `POOLED_READINGS_SCHEMA`. The null, of
+    the originals alone, has the same labels in random order, dealt to folds anew.
     """
 
     def probed(order: np.ndarray, of: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -118,11 +110,9 @@ def tabulate(
 ) -> pl.DataFrame:
     """Probes of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
 
-    A review that the model does not read as original is left out.
-
     Args:
         states: files of pooled states of all variants, conditions and shards (`POOLED_STATES_SCHEMA`).
-        shards: those of the corpus, which hold the labels.
+        shards: files of the corpus, which hold the labels.
         model: name of the model.
         variants: their names, `original` among them.
         folds: number of folds; None where the reviews have no labels.

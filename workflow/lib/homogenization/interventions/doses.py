@@ -14,10 +14,9 @@ _POSITIONS_AT_ONCE = 64  # of predictions: a vocabulary can have 256,000 words
 
 @torch.inference_mode()
 def damage(untouched: Run, changed: Run, token_ids: np.ndarray) -> tuple[float, float] | tuple[None, None]:
-    """KL(p_0 ‖ p) of the next-token distributions, mean over the tokens; and the cross-entropy of the changed run.
+    """KL(p_0 ‖ p) of the next-token distributions, mean over the tokens; and the changed run's loss per token, in nats.
 
-    The cross-entropy is the mean of -log p(x_i | x_1 … x_i-1) over the tokens after the first, NaN for one token. Both
-    are in nats, and None without a language-model head.
+    The loss is the mean of -log p(x_i | x_1 … x_i-1), NaN for one token. None without a language-model head.
     """
     if changed.logits is None:
         return None, None
@@ -32,11 +31,10 @@ def damage(untouched: Run, changed: Run, token_ids: np.ndarray) -> tuple[float, 
 
 
 def sink_moved(before: np.ndarray, after: np.ndarray) -> bool:
-    """Whether another token takes over the sink, the token that received most attention.
+    """Whether another token takes over the sink, the token that received most attention, (tokens,) in both runs.
 
     It does where it now receives most, more than ten times the mean token, and by a gain of at least a quarter of what
-    the sink received. A token that is a little more attended than before, while the sink stays the sink, does not. The
-    arguments are the attention that each token receives in the untouched and in the changed run, (tokens,).
+    the sink received.
     """
     sink, most = int(before.argmax()), int(after.argmax())
     gain = after[most] - before[most]

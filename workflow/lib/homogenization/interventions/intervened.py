@@ -16,36 +16,19 @@ from homogenization.interventions.readings import pooled, read
 from homogenization.interventions.schemas import SCHEMAS
 from homogenization.models.network import LanguageModel
 from homogenization.run.log import progress
-from homogenization.run.parquet import read_table, write_table
+from homogenization.run.parquet import write_table
 from homogenization.states.forward import refuse_not_finite
-from homogenization.states.texts import Texts, tokens_read, with_originals
+from homogenization.states.texts import Texts, tokens_read
 
 Row = dict[str, Any]
 
 
 def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
-    """Write the tables of a shard in one condition; it raises as `intervene` does.
-
-    Args:
-        model: language model or encoder.
-        inputs: files: `variant` and `original`.
-        params: parameters of the rule, `condition` by its fields; the first `n_reviews` by rank are read.
-        paths: files to write: `metrics`, `doses`, and `states` where pooled states are wanted.
-    """
-    originals = read_table(inputs.original)
-    first = originals.sort("rank").head(params.n_reviews).select("review_id")
-    reviews = with_originals(read_table(inputs.variant), originals)
-    reviews = reviews.join(first, on="review_id", how="semi", maintain_order="left")
-    texts = Texts(*(reviews[column].to_list() for column in ("review_id", "text", "original")))
-    review_ids, tokens = tokens_read(model, texts)
+    """Write the tables of a shard in one condition to `paths`, as the rule's `inputs` and `params` say."""
+    review_ids, tokens = tokens_read(model, Texts.of_files(inputs.variant, inputs.original, params.n_reviews))
     identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
-    tables = intervene(
-        model,
-        dict(zip(review_ids, tokens.by_review, strict=True)),
-        Condition(**params.condition),
-        params.metrics,
-        seed=params.seed,
-    )
+    reviews = dict(zip(review_ids, tokens.by_review, strict=True))
+    tables = intervene(model, reviews, Condition(**params.condition), params.metrics, seed=params.seed)
     for table, path in paths.items():
         named = tables[table].with_columns(pl.lit(identity[name]).alias(name) for name in ("model", "variant"))
         write_table(named, path, {"states": {**model.provenance, **identity}})
@@ -65,7 +48,7 @@ def intervene(
         model: language model or encoder.
         reviews: token ids by name.
         condition: what is done.
-        metrics: names of `homogenization.interventions.conditions.METRICS`.
+        metrics: names among `METRICS`.
         seed: seed of all draws.
 
     Returns:

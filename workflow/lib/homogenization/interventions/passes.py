@@ -47,14 +47,9 @@ def run(
     reads_before: bool = False,
     positions: np.ndarray | None = None,
 ) -> Run:
-    """Run a model over a review.
+    """Run a model over a review, `change` what is done to the attention weights of each block.
 
-    Args:
-        model: language model or encoder.
-        token_ids: token ids of the review, (tokens,).
-        change: what is done to the attention weights of each block; None: nothing.
-        reads_before: whether the attention received is read before the change, or after it.
-        positions: position of each token; None to count from 0.
+    The attention received is read after the change, or before it with `reads_before`.
     """
     moved, before = [], []
 
@@ -72,14 +67,7 @@ def run(
     return Run(states, massive_tokens(states), mean, np.mean(moved or [0.0]).item(), result.logits)
 
 
-def run_in(
-    condition: Condition,
-    model: LanguageModel,
-    token_ids: np.ndarray,
-    untouched: Run,
-    *,
-    draw: bytes,
-) -> Run:
+def run_in(condition: Condition, model: LanguageModel, token_ids: np.ndarray, untouched: Run, *, draw: bytes) -> Run:
     """Run a review in a condition; `untouched` is its run in which nothing is done, `draw` names its draws.
 
     Massive tokens are found again in the changed run, and masked too, until it has none that is not masked: at most
@@ -117,7 +105,7 @@ def steering(pattern: str, strength: float, blocks: Collection[int], draw: bytes
     """A' = (1 - λ) A + λ P in `blocks`, from 0, for the queries that see the first token.
 
     With a sliding window, later queries do not: no pattern changes them, so that patterns and controls change the same.
-    At a `strength` λ of 0, A' is A bit for bit. `draw` names the review's draws: equal names give equal draws.
+    At a `strength` λ of 0, A' is A bit for bit. `draw` names the review's draws.
     """
 
     def change(attention: Attention) -> torch.Tensor:

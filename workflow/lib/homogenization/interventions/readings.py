@@ -21,28 +21,19 @@ def massive_tokens(states: Sequence[np.ndarray]) -> frozenset[int]:
 
 
 def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequence[str]) -> np.ndarray:
-    """Metrics of one review in one run.
+    """Metrics of one review's states, (n, d) of each layer: float64 (layers, cells), in the order of `cells`.
 
-    Args:
-        states: (n, d) float32 of each layer.
-        massive: places of the massive tokens, which the view `without_first` leaves out with the first: where two runs
-            are compared, those of either.
-        metrics: names of `METRICS`.
-
-    Returns:
-        float64 (layers, cells), in the order of `cells`; NaN where a view has too few tokens.
+    The view `without_first` leaves out the `massive` tokens too, those of either run where two are compared. NaN where
+    a view has too few tokens.
     """
     left = _tokens_left(len(states[0]), massive)
     return np.array([_of_layer(tokens.astype(np.float64), left, metrics) for tokens in states])
 
 
 def pooled(states: Sequence[np.ndarray], massive: Collection[int]) -> np.ndarray:
-    """Mean of the tokens of one review at each layer, without the first token and the massive ones.
+    """Mean of the tokens of one review at each layer, float32 (layers, d), of `states` (n, d); NaN without any.
 
-    These would decide the mean alone: after block 12 of SmolLM2-135M, the first token is 174 times as long as others.
-
-    Returns:
-        float32 (layers, d) of `states` (n, d); NaN where no token is left.
+    The first token and the massive ones, which would decide it alone, are left out.
     """
     left = _tokens_left(len(states[0]), massive)
     means = [tokens[left].mean(axis=0, dtype=np.float64) if left else tokens[0] * np.nan for tokens in states]

@@ -43,10 +43,7 @@ COMPONENT_STATES_SCHEMA = {
 
 
 def token_alignment(every: TokenMatrix) -> dict[str, dict[str, float | None]]:
-    """The numbers of the tokens of one review, by view and name.
-
-    NaN where a view lacks the token or pair that a number needs.
-    """
+    """The numbers of the tokens of one review, by view and name; NaN where a view lacks what a number needs."""
     centred = (TokenMatrix(view_rows("centred", rows)) for rows in (every.rows, every.rows[1:]))
     shares = first_shares(every, [ROWS_OF.get(view, view) for view in TOKEN_VIEWS])
     return {
@@ -64,14 +61,9 @@ def token_alignment(every: TokenMatrix) -> dict[str, dict[str, float | None]]:
 def component_states(model: LanguageModel, texts: Texts, identity: Mapping[str, str]) -> tuple[pl.DataFrame, Metadata]:
     """Let a model read reviews, and measure the tokens at every point of every block.
 
-    Args:
-        model: model that reads.
-        texts: reviews of one variant, with their originals.
-        identity: `model`, `variant` and `shard`.
-
     Returns:
         The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
-        metadata: `layout`, `components` (the points before and after each), `states` (provenance).
+        metadata.
 
     Raises:
         HomogenizationError: components that can't be told apart, states that are not finite.

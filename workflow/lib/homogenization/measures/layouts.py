@@ -1,9 +1,8 @@
 """The components of a transformer block: where its attention, feed-forward network, norms and additions lie.
 
 The points between them bear TransformerLens's names: resid_pre (the stream that enters the block), ln1_out, attn_out,
-resid_mid, ln2_out, mlp_out, resid_post. attn_out and mlp_out are what attention and the feed-forward network put out,
-in every architecture. The block adds them to the stream; where a norm follows inside the branch (Gemma 2, Gemma 3), it
-adds that norm's output, ln1_post_out and ln2_post_out.
+resid_mid, ln2_out, mlp_out, resid_post. The block adds attn_out and mlp_out to the stream or, where a norm follows
+inside the branch (Gemma 2, Gemma 3), that norm's output, ln1_post_out and ln2_post_out.
 
 To add an architecture, add one entry to `LAYOUTS`. `check_sums` refuses a wrong entry: its sums do not come out.
 """
@@ -25,7 +24,6 @@ class Layout:
     """The structure of one kind of block.
 
     Attributes:
-        name: name of the kind.
         modules: names of the block's children, without dropouts, which are inactive here, and BERT's `intermediate`.
         points: where each point is read, in the order of the block: a module's path inside the block ("" is the block)
             and `input` or `output`.
@@ -66,11 +64,7 @@ def _layout(name: str, steps: Sequence[Step], sums: Mapping[str, tuple[str, ...]
 def _norm_first(
     name: str, modules: Sequence[str], post_norms: Sequence[str | None] = (None, None), parallel: bool | None = None
 ) -> Layout:
-    """A block with a norm before each branch, and perhaps one after each.
-
-    `modules` are the names of first norm, attention, second norm and feed-forward network, `post_norms` of the norms
-    after attention and feed-forward network.
-    """
+    """A block with a norm before each branch: first norm, attention, second norm, feed-forward; and one after each."""
     norm_1, attention, norm_2, feed_forward = modules
     middle, last = ("resid_pre", "addition") if parallel else ("resid_mid", "feed_forward_addition")
     steps = (
@@ -128,10 +122,7 @@ def find_layout(model: LanguageModel) -> Layout:
 
 
 def check_sums(model: LanguageModel, layout: Layout, points: Mapping[tuple[int, str], Tensor]) -> None:
-    """Compare the points of a pass that are sums with the sums, by block, from 0, and name.
-
-    If a block scales a branch, or adds something else too, its additions would be credited with that. Every number of
-    every token is compared, so that a massive number can't hide a difference elsewhere.
+    """Compare the points of a pass that are sums with the sums, number by number: a block may scale a branch.
 
     Raises:
         HomogenizationError: a sum does not come out within the rounding of the model's dtype.
@@ -139,7 +130,7 @@ def check_sums(model: LanguageModel, layout: Layout, points: Mapping[tuple[int, 
     for block in range(model.n_blocks):
         for total, terms in layout.sums.items():
             found, *summed = (points[block, point].double() for point in (total, *terms))
-            allowed = _ROUNDINGS * torch.finfo(model.dtype).eps * sum(term.abs() for term in summed)
+            allowed = _ROUNDINGS * torch.finfo(model.network.dtype).eps * sum(term.abs() for term in summed)
             if not ((found - sum(summed)).abs() <= allowed).all():
                 raise _refusal(model, f"in block {block + 1}, {total} is not the sum of {' and '.join(terms)}")
 

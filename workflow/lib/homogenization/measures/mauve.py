@@ -40,13 +40,11 @@ MAUVE_SCHEMA = {
 
 
 def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:
-    """Area under the divergence frontier of two histograms: 1 where they are equal, near 0 where they are disjoint.
+    """Area under the divergence frontier of two histograms (k,): 1 where they are equal, near 0 where disjoint.
 
-    The frontier runs through (exp(-c KL(q|r)), exp(-c KL(p|r))) for r = w p + (1 - w) q, w from 0 to 1, and ends at
-    (1, 0) and (0, 1). Its points are in order by construction: sorting them, as the published code does, breaks ties
-    at random and gives equal histograms less than 1.
-
-    `p` and `q`, (k,), sum to 1; `scale` is c; `n_points` weights w are evenly spaced from 1e-6 to 1 - 1e-6.
+    The frontier runs through (exp(-c KL(q|r)), exp(-c KL(p|r))) for r = w p + (1 - w) q, with `n_points` weights w from
+    1e-6 to 1 - 1e-6 and c the `scale`, and ends at (1, 0) and (0, 1). Its points are in order by construction: sorting
+    them, as the published code does, breaks ties at random and gives equal histograms less than 1.
     """
     weights = np.linspace(1e-6, 1 - 1e-6, n_points)
     mixtures = np.where(p == q, p, weights[:, None] * p + (1 - weights[:, None]) * q)  # equal ones without rounding
@@ -63,24 +61,19 @@ def _divergence(p: np.ndarray, mixtures: np.ndarray) -> np.ndarray:
 
 
 def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int, scale: float = 5.0) -> float:
-    """MAUVE of two samples of unit rows, (m, d) float32 each.
-
-    `n_clusters` are those of both samples together, `seed` draws their first centres, `scale` is c of the divergences.
-    """
+    """MAUVE of two samples of unit rows, (m, d) float32; `seed` draws the first centres of their common clusters."""
     rows = np.concatenate([first, second])
     solver = "covariance_eigh" if rows.shape[1] < len(rows) else "full"
     scores = PCA(_EXPLAINED_VARIANCE, svd_solver=solver).fit_transform(rows) if np.ptp(rows, axis=0).any() else rows
-    labels = _clustered(scores, rows, n_clusters, seed)
-    halves = labels[: len(first)], labels[len(first) :]
+    halves = np.split(_clustered(scores, rows, n_clusters, seed), [len(first)])
     return frontier_area(*(np.bincount(half, minlength=n_clusters) / len(half) for half in halves), scale)
 
 
 def _clustered(scores: np.ndarray, rows: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     """(n,) cluster of each row of (n, k) `scores`: the best of several k-means, each from rows drawn as first centres.
 
-    The centres are drawn as the published package draws them, and not by k-means++: its clusters are tighter, and
-    they give other values, up to .15 more or less between layers. Equal `rows` make one centre. Where repeated words,
-    as at layer 0, leave fewer kinds than clusters, the other clusters stay empty, which changes nothing.
+    The centres are drawn as the published package draws them: k-means++ gives values up to .15 more or less. Equal
+    `rows` make one centre. Where repeated words, as at layer 0, leave fewer kinds than clusters, others stay empty.
     """
     generator, runs = np.random.default_rng(seed), []
     for _ in range(_STARTS):
@@ -98,13 +91,8 @@ def measure(store: StateStore, n_tokens: int, seed: int) -> dict[str, pl.DataFra
     """MAUVE from each layer to the next and its split-half null, for two seeds: the table `mauve` (`MAUVE_SCHEMA`).
 
     Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
-    where both are stored; `null`: layer l of A against layer l of B. So the two differ in the layer alone. Depth is
-    that of `layer_to`. A shard with fewer than 40 tokens, as the last one can have, has no row.
-
-    Args:
-        store: states of one shard.
-        n_tokens: tokens in a half; fewer where the shard has less than twice as many.
-        seed: the first of two consecutive seeds of the drawn tokens and of the cluster centres.
+    where both are stored; `null`: layer l of A against layer l of B. A half has `n_tokens`, or fewer where the shard
+    has less than twice as many; one with fewer than 40 tokens, as the last shard can have, has no row.
     """
     available = int(store.review_offsets[-1])
     size, seeds = min(n_tokens, available // 2), range(seed, seed + _DRAWS)

@@ -21,17 +21,10 @@ Band = tuple[np.ndarray, np.ndarray]  # of a symmetric tridiagonal matrix: the d
 
 
 def singular_values(tokens: np.ndarray, views: Sequence[str]) -> dict[str, np.ndarray]:
-    """Singular values of one review's token matrix in each view.
+    """Singular values of one review's (n, d) finite tokens, n >= 1, in each of `views`, in float64.
 
-    Args:
-        tokens: (n, d), n >= 1, any float type; finite. All arithmetic is float64.
-        views: names of `homogenization.measures.views.VIEWS`.
-
-    Returns:
-        By view, in the order of `views`: float64, descending and not negative, as many as the largest rank that the
-        view can have: min(n', d), and min(n' - 1, d) where it is centred, n' the view's number of rows, n, or n - 1
-        without the first token. It is empty where that is 0. Values whose square is less than 8 eps of the largest
-        square are exactly 0.
+    They are descending and not negative, and as many as the largest rank that the view can have: min(n', d), and
+    min(n' - 1, d) where it is centred, of n' rows. Values whose square is less than 8 eps of the largest square are 0.
     """
     return spectra_of(TokenMatrix(np.asarray(tokens, dtype=np.float64)), views)
 

@@ -1,12 +1,9 @@
 """The views: the ways of looking at a review's token matrix before its spectrum is taken.
 
-A view is {all tokens | without the first token} x {as is | centred | unit rows}. Papers disagree because they choose
-differently, and one token can decide the outcome: the first token's norm is often 10^2 to 10^3 times the others'.
-Centring and normalising are never combined: centring first leaks the first token into every row. The first token is
-dropped before anything else is done.
-
-To add a look (`raw`, `centred` and `unit` are looks, and each makes two views), write one function from the token
-matrix to the look's rows and decorate it with `look`.
+A view is {all tokens | without the first token} x {as is | centred | unit rows}. One token can decide the outcome: the
+first token's norm is often 10^2 to 10^3 times the others'. It is dropped before anything else is done. To add a look
+(`raw`, `centred` and `unit` are looks, and each makes two views), write one function from the token matrix to the
+look's rows and decorate it with `look`.
 
 It imports numpy alone, because every parse of the Snakefile reads the names.
 """
@@ -31,10 +28,9 @@ Rows = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Look:
-    """One way of looking at a token matrix, with or without its first token.
+    """One way of looking at a token matrix, with or without its first token, and its name for readers.
 
     Attributes:
-        title: name for readers.
         rows: (n, d) float64 tokens -> (n, d) float64, n >= 0.
         sums_to_zero: whether the rows of any tokens sum to 0, so that at most n - 1 of n rows are independent.
         gram: (n, n) matrix with the eigenvalues of the inner products of the rows of n > 1 tokens, which without its

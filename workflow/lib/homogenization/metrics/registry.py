@@ -21,8 +21,7 @@ class Metric:
     Attributes:
         name: its name in the configuration and in every table.
         compute: the metric, NaN where it is undefined: of a `SpectrumBatch`, a `TokenMatrix` or a `ReceivedAttention`.
-        title: title of its figure.
-        label: label of its axis, with the symbol or the unit.
+        title: title of its figure; `label` is that of its axis, with the symbol or the unit.
         bounds: smallest and largest possible value; None where there is none.
         views: the views that it is computed for; empty for a spectral metric, which is computed for every view.
         homogenization: direction of its change when tokens grow alike: 1 up, -1 down, 0 none.

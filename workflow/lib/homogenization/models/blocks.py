@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch.utils.hooks import RemovableHandle
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from homogenization.run.errors import HomogenizationError
 
@@ -26,11 +26,11 @@ def unsupported(architecture: str, reason: str) -> HomogenizationError:
     )
 
 
-def refuse_several_streams(config: Any, architecture: str) -> None:
+def refuse_several_streams(config: PreTrainedConfig) -> None:
     """Refuse a configuration whose network has not one residual stream, or chooses whom tokens attend to."""
     for field, reason in _REFUSED.items():
         if getattr(config, field, None) or getattr(config.get_text_config(), field, None):
-            raise unsupported(architecture, f"{reason} ({field})")
+            raise unsupported(config.model_type, f"{reason} ({field})")
 
 
 def base_of(network: PreTrainedModel) -> PreTrainedModel:
@@ -45,11 +45,9 @@ def blocks_of(network: PreTrainedModel) -> ModuleList:
     """The blocks of `network`, in order.
 
     Raises:
-        HomogenizationError: the network has several residual streams, or not exactly one list of as many blocks as its
-            configuration gives.
+        HomogenizationError: it has not exactly one list of as many blocks as its configuration gives.
     """
-    architecture, config = type(network).__name__, network.config.get_text_config()
-    refuse_several_streams(network.config, architecture)
+    config = network.config.get_text_config()
     n_blocks = getattr(config, "num_hidden_layers", None)
     lists = [module for module in network.modules() if isinstance(module, ModuleList) and len(module) == n_blocks]
     inner = {id(module) for outer in lists for module in outer.modules() if module is not outer}
@@ -57,7 +55,8 @@ def blocks_of(network: PreTrainedModel) -> ModuleList:
     if len(outermost) != 1:
         others = config is not network.config
         cure = "; it holds other networks too, so save the one for texts alone (its save_pretrained)" if others else ""
-        raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one{cure}")
+        said = f"{len(outermost)} lists of {n_blocks} blocks instead of one{cure}"
+        raise unsupported(type(network).__name__, said)
     return outermost[0]
 
 

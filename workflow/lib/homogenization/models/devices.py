@@ -14,9 +14,7 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 def placement(device: str, gpus: int) -> dict[str, Any]:
     """Arguments of `from_pretrained` that load weights straight to where they are used; empty for the CPU.
 
-    Args:
-        device: `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
-        gpus: number of GPUs; if there are several, each holds some of the blocks.
+    Of several `gpus`, each holds some of the blocks; `device` is `auto` (CUDA, then MPS, then CPU) or a name.
 
     Raises:
         HomogenizationError: this machine has no such device, torch can't use its GPU, or the job sees fewer GPUs.

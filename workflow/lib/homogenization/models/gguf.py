@@ -55,13 +55,13 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
         save_model(network, tokenizer, folder)
 
 
+def _value(reader: GGUFReader, name: str) -> Any:
+    return reader.fields[name].contents() if name in reader.fields else None
+
+
 def _split_of(reader: GGUFReader) -> str | None:
     """How a byte-level tokenizer splits texts, by llama.cpp's name; None for other tokenizers."""
     return _value(reader, "tokenizer.ggml.pre") if _value(reader, "tokenizer.ggml.model") == "gpt2" else None
-
-
-def _value(reader: GGUFReader, name: str) -> Any:
-    return reader.fields[name].contents() if name in reader.fields else None
 
 
 def _refuse_what_is_not_read(reader: GGUFReader, described: str) -> None:

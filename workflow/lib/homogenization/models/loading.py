@@ -13,17 +13,13 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from homogenization.models.blocks import base_of
+from homogenization.models.blocks import base_of, refuse_several_streams
 from homogenization.models.weights import told
 from homogenization.run.errors import HomogenizationError
 
 
 def load_config(folder: Path) -> PreTrainedConfig:
-    """The configuration in `folder`.
-
-    Raises:
-        HomogenizationError: it is missing or damaged, or transformers does not know the architecture or a field.
-    """
+    """The configuration in `folder`; refused where transformers does not know it by itself."""
     with told(f"{folder / 'config.json'}: no configuration that transformers knows by itself, without a model's code"):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     # how attention is computed, and the form of the output, are the caller's choice and not the file's
@@ -35,8 +31,9 @@ def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
     """The network without its head on the meta device, without numbers.
 
     Raises:
-        HomogenizationError: its class refuses the configuration.
+        HomogenizationError: its class refuses the configuration, or it has not one residual stream.
     """
+    refuse_several_streams(config)
     with told(f"{config.name_or_path}: no network can be made of its config.json"), torch.device("meta"):
         return AutoModel.from_config(config, trust_remote_code=False)
 
@@ -53,31 +50,25 @@ def is_causal(network: PreTrainedModel) -> bool:
 def load_network(
     auto_class: Any, folder: Path, dtype: str, *, head_optional: bool = False, **options: Any
 ) -> PreTrainedModel:
-    """The network in `folder`.
+    """The network in `folder`, in the dtype of this name.
 
     Args:
         auto_class: AutoModel, or AutoModelForCausalLM for a network with its head.
         folder: folder with config.json and *.safetensors.
         dtype: name of the parameters' dtype.
         head_optional: whether a network whose files lack its head alone is given without it.
-        options: further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`; with `config`,
-            the network may have fewer blocks than its files.
+        options: further arguments of `from_pretrained`; with `config`, the network may have fewer blocks than its
+            files.
 
     Raises:
-        HomogenizationError: a file is damaged, or they do not hold all parameters as config.json describes them; or
-            the network does not fit the device.
+        HomogenizationError: files are damaged, lack parameters of config.json, or do not fit the device.
     """
     # on a GPU, cuDNN's attention makes a plan for each new length of a text, which takes longer than the pass
     torch.backends.cuda.enable_cudnn_sdp(False)
-    options = {"config": load_config(folder), **options}
+    options = {"config": load_config(folder), **options, "use_safetensors": True, "trust_remote_code": False}
     with told(f"{folder}: the weights can't be loaded in {dtype}"):
         network, loading = auto_class.from_pretrained(
-            folder,
-            dtype=getattr(torch, dtype),
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-            **options,
+            folder, dtype=getattr(torch, dtype), output_loading_info=True, **options
         )
     # a pooler follows the last block, and no state depends on it
     missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
@@ -94,7 +85,7 @@ def load_network(
 
 
 def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The model's context, the most tokens of a text: its positions or, if it has none, the tokenizer's own limit.
+    """The model's context, the most tokens of a text: its positions or, without any, the tokenizer's own limit.
 
     At most 10^9. Where rotary positions change with the length of a text (longrope, dynamic), the context ends where
     they begin to.

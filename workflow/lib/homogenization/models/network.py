@@ -15,7 +15,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from homogenization.models.blocks import base_of, blocks_of, refuse_several_streams
+from homogenization.models.blocks import base_of, blocks_of
 from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
 from homogenization.models.loading import context_of, is_causal, load_config, load_network, skeleton
@@ -71,11 +71,6 @@ class LanguageModel:
         return self.network.device if hook is None else torch.device(hook.execution_device)
 
     @property
-    def dtype(self) -> torch.dtype:
-        """Dtype of the weights."""
-        return self.network.dtype
-
-    @property
     def architecture(self) -> str:
         """Name of the class of the network without its head."""
         return type(self.base).__name__
@@ -95,32 +90,36 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
     """Load the model of a configuration entry: only safetensors, and no code with them.
 
     Args:
-        entry: entry of `models`: `weights`, `dtype`, `device` (auto: CUDA, MPS, CPU), `bos`.
+        entry: `weights`, `dtype`, `device` (auto: CUDA, MPS, CPU) and `bos` of a model.
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
 
     Raises:
-        HomogenizationError: files are missing or damaged; the architecture is unknown or can't be honoured; the device
-            is absent or too small; or `bos` is `always` and there is no BOS token.
+        HomogenizationError: files are missing or damaged; the architecture can't be honoured; the device is absent or
+            too small; or `bos` is `always` and there is no BOS token.
     """
     weights = resolve_weights(entry["weights"])
     places = placement(entry["device"], gpus)
     config = load_config(weights.folder)
-    refuse_several_streams(config, config.model_type)
-    tokenizer = load_tokenizer(weights.folder, entry["bos"])
-    max_tokens = context_of(config, tokenizer)
     predicts = is_causal(skeleton(config)) and type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
-    auto_class = AutoModelForCausalLM if predicts else AutoModel
-    options = {"config": config, "attn_implementation": "eager", **places}
-    network = load_network(auto_class, weights.folder, entry["dtype"], head_optional=True, **options)
+    tokenizer = load_tokenizer(weights.folder, entry["bos"])
+    network = load_network(
+        AutoModelForCausalLM if predicts else AutoModel,
+        weights.folder,
+        entry["dtype"],
+        head_optional=True,
+        config=config,
+        attn_implementation="eager",
+        **places,
+    )
     provenance = {
         "weights": weights.description,
         "revision": weights.revision,
         "architecture": type(base_of(network)).__name__,
         **{name: entry[name] for name in ("dtype", "bos")},
-        "max_tokens": max_tokens,
+        "max_tokens": context_of(config, tokenizer),
         "libraries": {library: importlib.metadata.version(library) for library in _LIBRARIES},
     }
-    model = LanguageModel(network.eval(), tokenizer, max_tokens, entry["bos"], provenance)
+    model = LanguageModel(network.eval(), tokenizer, provenance["max_tokens"], entry["bos"], provenance)
     assert model.blocks  # refuses architectures whose blocks can't be told
     return model
 

@@ -17,7 +17,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.log import announce
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 # what the files beside tokenizer.json say of a tokenizer, besides the names of special tokens
 _SETTINGS = ("model_max_length", "chat_template", "clean_up_tokenization_spaces", "name_or_path")
@@ -25,13 +25,11 @@ _MOST_UNKNOWN = 0.1  # share of unknown tokens without a warning
 
 
 def load_tokenizer(folder: Path, bos: str = "default") -> "PreTrainedTokenizerBase":
-    """The fast tokenizer in `folder`.
-
-    With `bos: always`, one without an opening token takes the one that config.json names, as for Qwen2.5.
+    """The fast tokenizer in `folder`; with `bos: always`, config.json may name the token that opens a text (Qwen2.5).
 
     Raises:
-        HomogenizationError: no tokenizer can be loaded, or only a slow one; it may lower-case texts of a cased
-            vocabulary; a token has no row in the embedding; or `bos` is `always` and no file names a BOS token.
+        HomogenizationError: no fast tokenizer can be loaded, a token has no row in the embedding, or `bos` is `always`
+            and no file names a BOS token.
     """
     from transformers import AutoTokenizer
 
@@ -39,17 +37,20 @@ def load_tokenizer(folder: Path, bos: str = "default") -> "PreTrainedTokenizerBa
 
     config = load_config(folder)
     with told(f"{folder}: no tokenizer can be loaded; fetch its files, such as tokenizer.json, again"):
-        if (folder / "tokenizer.json").is_file():
-            tokenizer = _of_file(folder)
-        else:
-            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-            _check_case(tokenizer, folder)
+        whole = (folder / "tokenizer.json").is_file()
+        tokenizer = _of_file(folder) if whole else AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    if not tokenizer.is_fast:
+        raise HomogenizationError(f"{folder}: {type(tokenizer).__name__} gives no offsets. Add a tokenizer.json.")
     if bos == "always" and opening_token_id(tokenizer) is None:
         # of the file itself: transformers has defaults that the model may not know
         number = json.loads((folder / "config.json").read_text("utf-8")).get("bos_token_id")
-        known = isinstance(number, int) and 0 <= number < len(tokenizer)
-        tokenizer.bos_token = tokenizer.convert_ids_to_tokens(number) if known else None
-    check_tokenizer(tokenizer, config, folder, bos)
+        if not isinstance(number, int) or not 0 <= number < len(tokenizer):
+            raise HomogenizationError(
+                f"bos: 'always', but neither the tokenizer in {folder} nor its config.json (bos_token_id) names a "
+                "token of the vocabulary. Use default or never."
+            )
+        tokenizer.bos_token = tokenizer.convert_ids_to_tokens(number)
+    _check_rows(tokenizer, getattr(config.get_text_config(), "vocab_size", None), folder)
     return tokenizer
 
 
@@ -73,48 +74,11 @@ def _of_file(folder: Path) -> "PreTrainedTokenizerBase":
     return tokenizer
 
 
-def _check_case(tokenizer: "PreTrainedTokenizerBase", folder: Path) -> None:
-    """Refuse a class that lower-cases all texts by default, as BERT's does, with a vocabulary that has capitals."""
-    settings = folder / "tokenizer_config.json"
-    normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer.is_fast else None
-    if normalizer is None or (settings.is_file() and "do_lower_case" in json.loads(settings.read_text("utf-8"))):
-        return
-    words = tokenizer.get_vocab().keys() - {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
-    lost = sorted(word for word in words if normalizer.normalize_str(word) == word.lower() != word)
-    if lost:
-        raise HomogenizationError(
-            f"{folder}: the vocabulary has {len(lost)} words with capitals ({', '.join(map(repr, lost[:3]))}), and the "
-            f"tokenizer {type(tokenizer).__name__} lower-cases all texts. Write whether the model has learnt so into "
-            f'{settings}: {{"do_lower_case": false}}, or true.'
-        )
-
-
-def check_tokenizer(
-    tokenizer: "PreTrainedTokenizerBase", config: "PreTrainedConfig", folder: Path | str, bos: str = "default"
-) -> None:
-    """Refuse a tokenizer that does not fit a network with this `config`, or can't do what `bos` asks for.
-
-    Special tokens beyond the embedding do no harm as long as no text has them (Gemma 3's token for images, a padding
-    token).
-
-    Raises:
-        HomogenizationError: it is slow, has tokens of texts without a row in the embedding, or lacks a BOS token;
-            `folder` says where from.
-    """
-    if not tokenizer.is_fast:
-        raise HomogenizationError(
-            f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
-        )
-    if bos == "always" and opening_token_id(tokenizer) is None:
-        raise HomogenizationError(
-            f"bos: 'always', but neither the tokenizer in {folder} nor its config.json (bos_token_id) names a token of "
-            "the vocabulary. Use default or never."
-        )
-    n_rows = getattr(config.get_text_config(), "vocab_size", None)
-    beyond = {number for number in tokenizer.get_vocab().values() if isinstance(n_rows, int) and number >= n_rows}
+def _check_rows(tokenizer: "PreTrainedTokenizerBase", n_rows: int | None, folder: Path) -> None:
+    """Refuse tokens of texts without one of the embedding's rows; special ones do no harm (Gemma 3's for images)."""
     special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
-    harmless = special - set(tokenizer("")["input_ids"])
-    if beyond := sorted(beyond - harmless):
+    of_texts = {*tokenizer.get_vocab().values()} - (special - {*tokenizer("")["input_ids"]})
+    if beyond := sorted(number for number in of_texts if n_rows is not None and number >= n_rows):
         shown = ", ".join(f"{tokenizer.convert_ids_to_tokens(number)!r} ({number})" for number in beyond[:3])
         raise HomogenizationError(
             f"{folder}: the tokenizer has {len(tokenizer)} tokens, and the embedding {n_rows} rows (vocab_size), so "
@@ -158,10 +122,7 @@ class Tokens:
 
 
 def opening_token_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
-    """The token that opens a text: BOS, CLS in BERT's family, or what the tokenizer's post-processor puts there.
-
-    None where the tokenizer has none of them. A post-processor may add a token that no file names.
-    """
+    """The token that opens a text: BOS, CLS in BERT's family, or what the post-processor puts there; None: none."""
     for named in (tokenizer.bos_token_id, tokenizer.cls_token_id):
         if named is not None:
             return named
@@ -172,8 +133,8 @@ def opening_token_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
 def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], texts: Sequence[str], bos: str) -> Tokens:
     """Turn whole texts, which may be none, into tokens.
 
-    BOS (or CLS in BERT's family) opens a text as `bos` says: `default` (as the tokenizer does), `always` or `never`;
-    the tokenizer decides on other special tokens.
+    The opening token stands as `bos` says: as the tokenizer does (`default`), `always` or `never`. The tokenizer
+    decides on other special tokens.
 
     Raises:
         HomogenizationError: a text has no token.

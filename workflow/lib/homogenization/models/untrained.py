@@ -33,13 +33,12 @@ def build_random_model(
     Args:
         random: fields of the transformers configuration, `model_type` among them.
         seed: seed of the weights, which the architecture's own initialisation draws.
-        texts: texts that train the tokenizer (`train_tokenizer`).
+        texts: texts that train the tokenizer.
         folder: folder of the files.
         head: whether the network has a language-model head.
 
     Raises:
-        HomogenizationError: `model_type` or a field is unknown, transformers refuses the configuration, or the
-            architecture has no such head.
+        HomogenizationError: a field is unknown, transformers refuses the configuration, or there is no such head.
     """
     tokenizer = train_tokenizer(texts)
     config = _config(random, tokenizer)
@@ -47,12 +46,8 @@ def build_random_model(
     with told(f"weights.random: no {auto_class.__name__} of {config.model_type}"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token=_BOS,
-        eos_token=_EOS,
-        model_max_length=getattr(config, "max_position_embeddings", None),
-    )
+    most = getattr(config, "max_position_embeddings", None)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=_BOS, eos_token=_EOS, model_max_length=most)
     save_model(network, fast, folder)
 
 
@@ -61,13 +56,8 @@ def train_tokenizer(texts: Sequence[str], vocab_size: int = 2000) -> Tokenizer:
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
     tokenizer.decoder = ByteLevelDecoder()
-    trainer = BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=[_BOS, _EOS],
-        initial_alphabet=sorted(ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer=trainer)
+    alphabet = {"initial_alphabet": sorted(ByteLevel.alphabet()), "special_tokens": [_BOS, _EOS]}
+    tokenizer.train_from_iterator(texts, BpeTrainer(vocab_size=vocab_size, show_progress=False, **alphabet))
     opening = [(_BOS, tokenizer.token_to_id(_BOS))]
     tokenizer.post_processor = TemplateProcessing(single=f"{_BOS} $A", special_tokens=opening)
     return tokenizer
@@ -83,9 +73,8 @@ def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig
     config_class = CONFIG_MAPPING[model_type]
     known = {*config_class().to_dict(), *config_class.attribute_map}
     for name in fields.keys() - known:
-        raise HomogenizationError(
-            f"weights.random.{name}: the {model_type} configuration has no such field{nearest(name, known)}."
-        )
+        hint = nearest(name, known)
+        raise HomogenizationError(f"weights.random.{name}: the {model_type} configuration has no such field{hint}.")
     vocabulary = {
         "vocab_size": tokenizer.get_vocab_size(),
         "bos_token_id": tokenizer.token_to_id(_BOS),

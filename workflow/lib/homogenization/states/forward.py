@@ -7,20 +7,20 @@ eager attention does and hands the weights to a `watch` on their way to the valu
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, PreTrainedModel
+from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 from homogenization.models.blocks import after_module, before_module, unsupported
 from homogenization.models.network import LanguageModel
 from homogenization.run.errors import HomogenizationError
 
-WATCHED = "watched"
+_WATCHED = "watched"
 _STREAM, _LAST = (-1, "stream"), (-1, "last")  # among points of blocks
 # arguments of attention functions that leave its weights as they are: queries and keys hold their positions already
 _WITHOUT_EFFECT = frozenset({"position_ids", "deterministic"})
@@ -47,16 +47,16 @@ Watch = Callable[[Attention], Tensor]
 
 @dataclass(frozen=True)
 class Pass:
-    """What a pass over one text of n tokens gives.
+    """What a pass over one text of n tokens gives; `received`, `first` and `causal` are None where attention is hidden.
 
     Attributes:
         states: the residual stream (n, width) before the first block and after each block, in the model's dtype.
         last: (n, width) states after the final norm; after the last block, where no norm follows it.
         logits: (n, vocabulary) of the next token; None without a language-model head, or where it was not asked for.
         received: attention that each token receives, c_j = sum over the queries i of A_ij, mean over the heads: float32
-            (blocks, n). None where the architecture's attention is out of reach.
-        first: mean attention of all queries to the first token, float32 (blocks, heads); None likewise.
-        causal: whether a query sees its own key and earlier ones alone; None where attention is out of reach.
+            (blocks, n).
+        first: mean attention of all queries to the first token, float32 (blocks, heads).
+        causal: whether a query sees its own key and earlier ones alone.
         windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
         taps: (n, width) by block, from 0, and name of the tap.
     """
@@ -73,27 +73,22 @@ class Pass:
 
 @dataclass
 class _Record:
-    """What attention does in one pass."""
+    """What attention does in one pass: by block, `received`, `first`, whether it is causal, and its window."""
 
     architecture: str
-    block_of: Mapping[int, int]
+    block_of: Mapping[int, int]  # by the identity of modules
     watch: Watch | None
-    received: dict[int, Tensor] = field(default_factory=dict)
-    first: dict[int, Tensor] = field(default_factory=dict)
-    causal: dict[int, bool] = field(default_factory=dict)
-    windows: dict[int, int | None] = field(default_factory=dict)
+    blocks: dict[int, tuple[Tensor, Tensor, bool, int | None]] = field(default_factory=dict)
 
 
-_current: ContextVar[_Record | None] = ContextVar("record", default=None)
-
-
-def attend(
+def _attend(
     module: torch.nn.Module,
     query: Tensor,
     key: Tensor,
     value: Tensor,
     attention_mask: Tensor | None,
     *,
+    record: _Record,
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,
@@ -104,37 +99,23 @@ def attend(
 ) -> tuple[Tensor, None]:
     """Eager attention of one block over one text, with the arguments of transformers' `AttentionInterface`.
 
-    Args:
-        module: attention module.
-        query: (1, heads, n, head width).
-        key: (1, key-value heads, n, head width); heads is a multiple of key-value heads.
-        value: (1, key-value heads, n, value width).
-        attention_mask: what is added to the scores, (1, 1, n, n); None for nothing.
-        scaling: factor of the scores, by default 1 / sqrt(head width).
-        dropout: 0.
-        sliding_window: distance from which a query no longer sees a key; the mask holds it too.
-        softcap: bound of the scores, softcap * tanh(score / softcap) (Gemma 2).
-        s_aux: learned sinks (heads,) (gpt-oss): one more column of the softmax, which no value belongs to.
-        is_causal: whether a query sees its own key and earlier ones alone; None: what the module says.
-        others: refused unless they are None, False or without effect on the weights.
+    `query` is (1, heads, n, head width); `key` and `value` have as many heads or a divisor of them; `attention_mask`,
+    (1, 1, n, n), is added to the scores and holds `sliding_window` too; `softcap` bounds the scores (Gemma 2); `s_aux`
+    are learned sinks (heads,) (gpt-oss): one more column of the softmax, which no value belongs to. `others` are
+    refused unless they are None, False or without effect on the weights.
 
     Returns:
         The output (1, n, heads, value width), and None in place of the weights.
-
-    Raises:
-        HomogenizationError: an argument is unknown; it is named with the architecture.
     """
-    record, n = _current.get(), query.shape[2]
+    block, n = record.block_of.get(id(module)), query.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    if record is not None:
-        block = record.block_of.get(id(module))
-        for name, argument in {**others, "dropout": dropout or None}.items():
-            if name not in _WITHOUT_EFFECT and argument is not None and argument is not False:
-                raise unsupported(record.architecture, f"its attention takes {name!r}, which is not known here")
-        if block is None or block in record.received or key.shape[2] != n:
-            raise unsupported(record.architecture, "it attends outside of its blocks, twice in one, or beyond the text")
-        if causal and attention_mask is None:
-            raise unsupported(record.architecture, "its attention is causal and has no mask")
+    for name, argument in {**others, "dropout": dropout or None}.items():
+        if name not in _WITHOUT_EFFECT and argument is not None and argument is not False:
+            raise unsupported(record.architecture, f"its attention takes {name!r}, which is not known here")
+    if block is None or block in record.blocks or key.shape[2] != n:
+        raise unsupported(record.architecture, "it attends outside of its blocks, twice in one, or beyond the text")
+    if causal and attention_mask is None:
+        raise unsupported(record.architecture, "its attention is causal and has no mask")
     groups = query.shape[1] // key.shape[1]
     key, value = (states.repeat_interleave(groups, dim=1) if groups > 1 else states for states in (key, value))
     scores = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
@@ -143,12 +124,10 @@ def attend(
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = _softmax(scores, s_aux)[0]
-    if record is not None:
-        if record.watch is not None:
-            weights = record.watch(Attention(block, weights, _seen(attention_mask, n, query.device)))
-        record.received[block] = weights.sum(1).mean(0).float()
-        record.first[block] = weights[:, :, 0].mean(1).float()
-        record.causal[block], record.windows[block] = causal, sliding_window
+    if record.watch is not None:
+        weights = record.watch(Attention(block, weights, _seen(attention_mask, n, query.device)))
+    received, first = weights.sum(1).mean(0).float(), weights[:, :, 0].mean(1).float()
+    record.blocks[block] = received, first, causal, sliding_window
     return (weights[None].to(value.dtype) @ value).transpose(1, 2).contiguous(), None
 
 
@@ -169,8 +148,7 @@ def _softmax(scores: Tensor, sinks: Tensor | None) -> Tensor:
     return (with_sinks - with_sinks.amax(-1, keepdim=True)).softmax(-1, dtype=dtype)[..., :-1]
 
 
-AttentionInterface.register(WATCHED, attend)
-AttentionMaskInterface.register(WATCHED, eager_mask)
+AttentionMaskInterface.register(_WATCHED, eager_mask)
 
 
 @torch.inference_mode()
@@ -187,7 +165,7 @@ def forward(
 
     Args:
         model: model to run.
-        token_ids: token ids of the text, (n,).
+        token_ids: (n,).
         watch: function that the attention of each block passes through; it returns the weights that weigh the values.
         taps: name -> path of a module inside each block ("" is the block), and its `input` or `output`.
         positions: position ids, (n,); None to count from 0.
@@ -196,50 +174,39 @@ def forward(
     Raises:
         HomogenizationError: the architecture can't be honoured, or `watch` would see no attention.
     """
-    _let_watch(model.base)
     block_of = {id(module): number for number, block in enumerate(model.blocks) for module in block.modules()}
     record = _Record(model.architecture, block_of, watch)
+    AttentionInterface.register(_WATCHED, partial(_attend, record=record))
+    if not getattr(model.base, "_watched", False):
+        model.base.set_attn_implementation(_WATCHED)  # without effect where the class does not use the interface
+        model.base._watched = True
     ids = torch.as_tensor(token_ids, device=model.device)[None]
     placed = {} if positions is None else {"position_ids": torch.as_tensor(positions, device=model.device)[None]}
     run = model.network if head else model.base
-    with _memory_told(ids.shape[1], model.device), _recording(record), _tapped(model, taps or {}) as points:
+    with _memory_told(ids.shape[1], model.device), _tapped(model, taps or {}) as points:
         # without a mask of ones, transformers takes equal positions for several texts and draws borders
         output = run(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **placed)
     stream, last = points.pop(_STREAM), points.pop(_LAST)[0]
     if len(stream) != model.n_blocks + 1 or stream[-1].shape != last.shape:
         raise unsupported(model.architecture, "its residual stream does not pass once through each block")
-    measured = len(record.received) == model.n_blocks
+    measured = len(record.blocks) == model.n_blocks
     if watch is not None and not measured:
         raise HomogenizationError(
             f"{model.architecture}: its attention can't be changed, since it does not pass through transformers' "
             "AttentionInterface. Its states can be measured; leave it out of 'interventions.models'."
         )
-    received, first = (
-        torch.stack([of_block.to(model.device) for _, of_block in sorted(rows.items())]) if measured else None
-        for rows in (record.received, record.first)
+    by_block = [record.blocks[block] for block in range(model.n_blocks)] if measured else [(None,) * 4] * model.n_blocks
+    received, first, causal, windows = zip(*by_block, strict=True)
+    return Pass(
+        states=stream,
+        last=last,
+        logits=output.logits[0] if head and model.has_head else None,
+        received=torch.stack([rows.to(model.device) for rows in received]) if measured else None,
+        first=torch.stack([heads.to(model.device) for heads in first]) if measured else None,
+        causal=all(causal) if measured else None,
+        windows=windows,
+        taps={place: states[0] for place, states in points.items()},
     )
-    logits = output.logits[0] if head and model.has_head else None
-    causal = all(record.causal.values()) if measured else None
-    windows = tuple(record.windows.get(block) for block in range(model.n_blocks))
-    tapped = {place: states[0] for place, states in points.items()}
-    return Pass(stream, last, logits, received, first, causal, windows, tapped)
-
-
-def _let_watch(network: PreTrainedModel) -> None:
-    """Set the attention of a network to ours, where its class goes through the interface."""
-    if getattr(network, "_watched", False):
-        return
-    network.set_attn_implementation(WATCHED)
-    network._watched = True
-
-
-@contextmanager
-def _recording(record: _Record) -> Iterator[None]:
-    token = _current.set(record)
-    try:
-        yield
-    finally:
-        _current.reset(token)
 
 
 @contextmanager
@@ -278,11 +245,7 @@ def _memory_told(n_tokens: int, device: torch.device) -> Iterator[None]:
 
 
 def refuse_not_finite(states: Tensor, where: str) -> None:
-    """Raise unless all `states` are finite.
-
-    Raises:
-        HomogenizationError: they are not; it begins with `where`.
-    """
+    """Raise a HomogenizationError, which begins with `where`, unless all `states` are finite."""
     if not torch.stack(torch.aminmax(states)).isfinite().all():
         raise HomogenizationError(
             f"{where}: states that are not finite. Run the model, and store its states, in bfloat16 or float32 "

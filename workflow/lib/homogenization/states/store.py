@@ -50,18 +50,10 @@ _CHUNK_TOKENS = 4096
 class StateStore:
     """A store open for reading. States are read as float32, whatever their dtype in the store.
 
-    Attributes:
-        attributes: provenance; `model`, `variant`, `shard`; shape; `storage_dtype`.
-        review_ids: names of the reviews.
-        review_offsets: int64 (reviews + 1,), where each review's tokens begin and end.
-        token_ids: int64 (tokens,).
-        token_offsets: character spans, int32 (tokens, 2); (0, 0) for a token outside of the text.
-        positions: position of each token in its review, int32 (tokens,).
-        n_blocks: blocks of the model.
-        layers: the stored layers of the residual stream, ascending.
-        width: width of the residual stream.
-        causal: whether the model's attention is causal.
-        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
+    `attributes` are provenance, `model`, `variant`, `shard` and `storage_dtype`; other attributes bear the names of the
+    arrays above, or of what stands in `attributes`: `review_ids`, `n_blocks`, the stored `layers` (ascending), `width`,
+    `causal`, and `attention_windows` (by block, the distance in tokens from which a query no longer sees a key; None
+    for no limit).
     """
 
     def __init__(self, group: zarr.Group) -> None:
@@ -76,11 +68,7 @@ class StateStore:
         )
 
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l.
-
-        Args:
-            layer: one of `layers`.
-            tokens: consecutive tokens, or an int64 array of their numbers in the store.
+        """The residual stream (tokens, width), float32, at one of `layers`; of consecutive tokens, or by number.
 
         Raises:
             ValueError: the layer is not stored.
@@ -137,13 +125,9 @@ def open_store(path: str | Path) -> Iterator[StateStore]:
 def write_store(
     path: str | Path, tokens: Tokens, arrays: Mapping[str, np.ndarray], attributes: Mapping[str, Any]
 ) -> None:
-    """Write a store; the file gets its name when it is complete.
+    """Write a store, `*.zarr.zip`; the file gets its name when it is complete.
 
-    Args:
-        path: file of the store, `*.zarr.zip`.
-        tokens: tokens of all reviews, end to end.
-        arrays: further arrays by name; states in the dtype of the store, of bfloat16 the bits in uint16.
-        attributes: `review_ids`, `n_blocks`, `width`, `layers`, `causal`, `attention_windows`, and the provenance.
+    `arrays` are those beside the `tokens`, by name; states in the dtype of the store, of bfloat16 the bits in uint16.
     """
     of_tokens = ("token_ids", "positions", "token_offsets", "review_offsets")
     arrays = {**arrays, **{name: getattr(tokens, name) for name in of_tokens}}

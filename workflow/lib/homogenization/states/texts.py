@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from homogenization.models.tokens import Tokens, tokenize
 from homogenization.run.errors import HomogenizationError
@@ -14,22 +13,20 @@ from homogenization.run.parquet import read_table
 
 @dataclass(frozen=True)
 class Texts:
-    """Reviews of one variant.
-
-    Attributes:
-        review_ids: their names.
-        texts: their texts in this variant, in the same order.
-        originals: their original texts, in the same order; None where `texts` are the originals.
-    """
+    """Reviews of one variant, and their originals in the same order; None where `texts` are the originals."""
 
     review_ids: Sequence[str]
     texts: Sequence[str]
     originals: Sequence[str] | None = None
 
     @classmethod
-    def of_files(cls, variant: str, original: str) -> "Texts":
-        """The reviews in a file of a variant, with those of the same names in a file of originals."""
-        reviews = with_originals(read_table(variant), read_table(original))
+    def of_files(cls, variant: str, original: str, n_reviews: int | None = None) -> "Texts":
+        """The reviews in a file of a variant, those of the first `n_reviews` originals by rank, in a file beside it."""
+        originals = read_table(original)
+        if n_reviews is not None:
+            originals = originals.sort("rank").head(n_reviews)
+        named = originals.select("review_id", original="text")
+        reviews = read_table(variant).join(named, on="review_id", maintain_order="left")
         return cls(*(reviews[name].to_list() for name in ("review_id", "text", "original")))
 
 
@@ -55,10 +52,3 @@ def tokens_read(reader: Any, texts: Texts) -> tuple[list[str], Tokens]:
         fits &= tokens_of(every, texts.texts).lengths <= reader.max_tokens
     kept = np.flatnonzero(fits).tolist()
     return [texts.review_ids[index] for index in kept], tokens_of(kept, texts.texts)
-
-
-def with_originals(reviews: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
-    """The reviews of a variant with a column `original`: the text of the same review among `originals`."""
-    return reviews.join(
-        originals.select("review_id", original="text"), on="review_id", how="left", maintain_order="left"
-    )

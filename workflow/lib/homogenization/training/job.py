@@ -25,14 +25,9 @@ MAX_TOKENS = 256  # of a review; a longer one is cut
 
 
 def train_model(model: LanguageModel, options: Mapping[str, Any], seed: int, reviews: Reviews, folder: Path) -> None:
-    """Train a model, from the last checkpoint of a job that was stopped, and write it and its losses to `folder`.
+    """Train a model in float32, or go on from a checkpoint, and write it and its losses to `folder`.
 
-    Args:
-        model: the start, in float32.
-        options: how it is trained, keys as in the configuration.
-        seed: seed of the order of texts, of dropout, and of low-rank updates.
-        reviews: those that it is trained on, and held-out ones.
-        folder: folder of the model.
+    `options` are those of the configuration; `seed` is of the order of texts, of dropout, and of low-rank updates.
 
     Raises:
         HomogenizationError: the model can't be trained, a layer of the penalty does not exist, or the loss diverges.
