@@ -17,6 +17,7 @@ import polars as pl
 import yaml
 
 from homogenization.config.study import load_study
+from homogenization.metrics.catalogue import describe_metric
 from homogenization.models.weights import resolve_weights
 from homogenization.tables.metrics import values_of
 
@@ -38,8 +39,9 @@ def models_of(configfile: Path, results: str) -> dict[str, dict[str, Any]]:
 def largest_differences(numbers: pl.DataFrame, metrics: pl.DataFrame) -> pl.DataFrame:
     """By metric, the largest difference between the plain script and the workflow, and how many numbers were compared.
 
-    A difference is relative to the larger of the number and the metric's mean absolute value. The plain script's last
-    layer is what transformers gives, which is after the final norm where a model has one.
+    A difference is relative to the largest of the number, the metric's mean absolute value and, where a metric has two
+    bounds, .01: random weights attend so evenly that nothing is left of some. The plain script's last layer is what
+    transformers gives, which is after the final norm where a model has one.
 
     Args:
         numbers: the table that the plain script writes.
@@ -53,7 +55,9 @@ def largest_differences(numbers: pl.DataFrame, metrics: pl.DataFrame) -> pl.Data
     )
     keys = ["model", "variant", "review_id", "layer", "view", "metric"]
     both = table.join(numbers, on=keys, suffix="_plain").filter(pl.col("value").is_finite())
-    scale = pl.max_horizontal(pl.col("value").abs(), pl.col("value").abs().mean().over("metric"))
+    bounded = {name: 0.01 for name in both["metric"].unique() if None not in describe_metric(name).bounds}
+    floor = pl.col("metric").replace_strict(bounded, default=0.0)
+    scale = pl.max_horizontal(pl.col("value").abs(), pl.col("value").abs().mean().over("metric"), floor)
     relative = (pl.col("value") - pl.col("value_plain")).abs() / scale
     differences = both.group_by("metric").agg(relative.max().alias("difference"), pl.len().alias("numbers"))
     return differences.sort("difference", descending=True)

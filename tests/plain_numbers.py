@@ -1,8 +1,8 @@
-"""Cells of the final tables by transformers and numpy alone, written the plain way."""
+"""Numbers of one text by transformers and the script of the benchmarks, and whether final tables hold them."""
 
 import importlib.util
+from types import SimpleNamespace
 
-import numpy as np
 import polars as pl
 import pytest
 import torch
@@ -10,78 +10,43 @@ from transformers import AutoModel, AutoTokenizer
 
 from conftest import ROOT
 from homogenization.tables.metrics import values_of
+from tiny_models import reference
 
 _specification = importlib.util.spec_from_file_location("plain", ROOT / "benchmarks" / "plain.py")
 plain_script = importlib.util.module_from_spec(_specification)
 _specification.loader.exec_module(plain_script)
 
 
-def plain_states(folder, text: str, opening: bool) -> tuple[list[np.ndarray], np.ndarray, list[np.ndarray]]:
-    """Residual stream per layer, last hidden state, attention maps (heads averaged) of one text, by transformers."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    encoded = tokenizer(text, return_tensors="pt")
-    if opening:
-        assert encoded["input_ids"][0, 0] in (tokenizer.bos_token_id, tokenizer.cls_token_id)
-    with torch.inference_mode():
-        output = network(**encoded, output_hidden_states=True, output_attentions=True)
-    # transformers' last entry stands after the final norm where there is one: the last block is read by a hook
-    taken = []
-    blocks = network.layers if hasattr(network, "layers") else network.encoder.layer
-    hook = blocks[-1].register_forward_hook(
-        lambda module, inputs, out: taken.append(out[0] if isinstance(out, tuple) else out)
-    )
-    with torch.inference_mode():
-        network(**encoded)
-    hook.remove()
-    states = [*output.hidden_states[:-1], taken[0]]
-    return (
-        [layer[0].double().numpy() for layer in states],
-        output.last_hidden_state[0].double().numpy(),
-        [layer[0].mean(dim=0).double().numpy() for layer in output.attentions],
-    )
-
-
-def effective_rank(tokens: np.ndarray) -> float:
-    values = np.linalg.svd(tokens, compute_uv=False)
-    shares = values[values > 0] / values.sum()
-    return float(np.exp(-(shares * np.log(shares)).sum()))
-
-
-def max_explainable_variance(tokens: np.ndarray) -> float:
-    values = np.linalg.svd(tokens, compute_uv=False) ** 2
-    return float(values[0] / values.sum())
-
-
-def resultant_length(tokens: np.ndarray) -> float:
-    return float(np.linalg.norm((tokens / np.linalg.norm(tokens, axis=1, keepdims=True)).mean(axis=0)))
-
-
-SPECTRAL = {"effective_rank": effective_rank, "max_explainable_variance": max_explainable_variance}
+def numbers_of(network, token_ids: list[int]) -> dict[tuple[str, int, str, str], float]:
+    """Every metric by point, layer, view and name, of transformers' eager attention in a network without its head."""
+    expected = reference(network, token_ids)
+    stream = [torch.from_numpy(states)[None] for states in expected.residual_stream]
+    attention = [torch.from_numpy(weights)[None] for weights in expected.attention]
+    points = {"residual_stream": SimpleNamespace(hidden_states=stream, attentions=attention)}
+    last = torch.from_numpy(expected.last_hidden_state)[None]
+    if not torch.equal(last, stream[-1]):
+        points["final_norm"] = SimpleNamespace(hidden_states=[last], attentions=[])
+    return {
+        (point, row["layer"] if point == "residual_stream" else len(stream) - 1, row["view"], metric): value
+        for point, output in points.items()
+        for row in plain_script.measure_review(output, list(plain_script.LOOKS))
+        for metric, value in row.items()
+        if metric not in ("layer", "view")
+    }
 
 
 def compare_with_tables(results, folder, model: str, variant: str, n_reviews: int) -> int:
-    """Compare every cell of some reviews, and return how many were compared."""
+    """Compare every cell of some reviews, whose tokenizer opens them, and return how many were compared."""
     metrics = values_of(pl.read_parquet(results / "tables/metrics.parquet")).filter(model=model, variant=variant)
     reviews = pl.read_parquet(results / f"variants/{variant}/*.parquet")
+    tokenizer, network = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
     n_compared = 0
     for review_id in sorted(metrics["review_id"].unique())[:n_reviews]:
-        text = reviews.filter(review_id=review_id)["text"].item()
-        states, last, attention = plain_states(folder, text, opening=True)
-        expected = {}
-        points = [("residual_stream", layer, tokens) for layer, tokens in enumerate(states)]
-        for point, layer, tokens in [*points, ("final_norm", len(states) - 1, last)]:
-            for name, compute in SPECTRAL.items():
-                expected[point, layer, "raw", name] = compute(tokens)
-                expected[point, layer, "raw_without_first", name] = compute(tokens[1:])
-            expected[point, layer, "all_tokens", "resultant_length"] = resultant_length(tokens)
-            expected[point, layer, "without_first", "resultant_length"] = resultant_length(tokens[1:])
-        for block, weights in enumerate(attention, start=1):
-            share = weights.sum(axis=0)[0] / len(weights)
-            expected["residual_stream", block, "all_tokens", "first_token_attention_share"] = share
+        token_ids = tokenizer(reviews.filter(review_id=review_id)["text"].item())["input_ids"]
+        assert token_ids[0] in (tokenizer.bos_token_id, tokenizer.cls_token_id)
+        expected = numbers_of(network, token_ids)
         for row in metrics.filter(review_id=review_id).iter_rows(named=True):
             key = (row["point"], row["layer"], row["view"], row["metric"])
-            if key in expected:
-                assert row["value"] == pytest.approx(expected[key], rel=2e-5), key
-                n_compared += 1
+            assert row["value"] == pytest.approx(expected[key], rel=2e-5, abs=1e-7), key
+            n_compared += 1
     return n_compared

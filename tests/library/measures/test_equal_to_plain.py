@@ -1,7 +1,5 @@
 """Every number of a store is what the script of the benchmarks makes of transformers' own output, by architecture."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -12,8 +10,8 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.states.store import open_store
 from homogenization.tables.metrics import metrics_of_job, values_of
-from plain_numbers import plain_script
-from tiny_models import CONFIGS, FURTHER, HEADLESS, reference
+from plain_numbers import numbers_of
+from tiny_models import CONFIGS, FURTHER, HEADLESS
 
 READ = ["gemma3_text", "gpt_oss", "mistral", "modernbert", "roberta"]
 TEXTS = [" ".join(text.split()[:n_words]) for text, n_words in zip(EMBEDDED, (40, 12), strict=False)]
@@ -35,35 +33,12 @@ def test_every_number_of_a_store_is_that_of_the_plain_script(name, tmp_path):
     for number, own in enumerate(ids):
         of_review = values.filter(review_id=f"r{number}").select("point", "layer", "view", "metric", "value").rows()
         found = {place: value for *place, value in of_review for place in [tuple(place)]}
-        assert found == pytest.approx(by_the_plain_script(model, own.tolist()), rel=1e-5, abs=1e-7, nan_ok=True)
+        assert found == pytest.approx(numbers_of(model.base, own.tolist()), rel=1e-5, abs=1e-7, nan_ok=True)
         told = tables["texts"].row(number, named=True)
         assert told["n_words"] == len(TEXTS[number].split())
         if model.has_head:
             predicted = {key: told[key] for key in ("loss_per_word", "entropy", "divergence")}
             assert predicted == pytest.approx(of_the_predictions(model, own, told["n_words"]), rel=1e-5)
-
-
-def by_the_plain_script(model, ids):
-    """Metrics by point, layer, view and name."""
-    expected = reference(model.base, ids)
-    stream = [torch.from_numpy(states)[None] for states in expected.residual_stream]
-    attention = [torch.from_numpy(weights)[None] for weights in expected.attention]
-    last, n_blocks = torch.from_numpy(expected.last_hidden_state)[None], model.n_blocks
-    made = {"residual_stream": plain_script.measure_review(output(stream, attention), list(plain_script.LOOKS))}
-    if not torch.equal(last, stream[-1]):
-        rows = plain_script.measure_review(output([last], []), list(plain_script.LOOKS))
-        made["final_norm"] = [row | {"layer": n_blocks} for row in rows]
-    return {
-        (point, row["layer"], row["view"], metric): value
-        for point, rows in made.items()
-        for row in rows
-        for metric, value in row.items()
-        if metric not in ("layer", "view")
-    }
-
-
-def output(states, attention):
-    return SimpleNamespace(hidden_states=states, attentions=attention)
 
 
 def of_the_predictions(model, ids, n_words):

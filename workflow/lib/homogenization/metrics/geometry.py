@@ -28,44 +28,35 @@ class TokenMatrix:
     Attributes:
         rows: (n, d) float64, n >= 0; finite.
         neighbours_before: `neighbours` of the same tokens at the layer before; None at the first.
-        whole: the tokens of which all but the first are these; None if these are all.
     """
 
-    def __init__(
-        self, rows: np.ndarray, neighbours_before: np.ndarray | None = None, whole: "TokenMatrix | None" = None
-    ) -> None:
-        self.rows = rows
-        self.neighbours_before = neighbours_before
-        self.whole = whole
+    def __init__(self, rows: np.ndarray, neighbours_before: np.ndarray | None = None) -> None:
+        self.rows, self.neighbours_before = rows, neighbours_before
 
     @cached_property
     def norms(self) -> np.ndarray:
         """(n,) Euclidean norms."""
-        return norms(self.rows) if self.whole is None else self.whole.norms[1:]
+        return norms(self.rows)
 
     @cached_property
     def units(self) -> np.ndarray:
         """(n, d) tokens scaled to length 1."""
-        return unit_rows(self.rows) if self.whole is None else self.whole.units[1:]
+        return unit_rows(self.rows)
 
     @cached_property
     def gram(self) -> np.ndarray:
         """(n, n) inner products of the tokens."""
-        return self.rows @ self.rows.T if self.whole is None else self.whole.gram[1:, 1:]
+        return self.rows @ self.rows.T
 
     @cached_property
     def cosines(self) -> np.ndarray:
         """(n, n) cosines of the tokens."""
-        if self.whole is not None:
-            return self.whole.cosines[1:, 1:]
         lengths = self.norms + (self.norms == 0)
         return self.gram / lengths / lengths[:, None]
 
     @cached_property
     def squared_distances(self) -> np.ndarray:
         """(n, n) squared Euclidean distances of the tokens, 0 within rounding; infinite on the diagonal."""
-        if self.whole is not None:
-            return self.whole.squared_distances[1:, 1:]
         squares = np.diagonal(self.gram)
         sums = squares + squares[:, None]
         distances = sums - 2 * self.gram
@@ -76,8 +67,6 @@ class TokenMatrix:
     @cached_property
     def neighbours(self) -> np.ndarray:
         """(n, at most N_NEIGHBOURS + 1) indices of the nearest tokens, the nearest first; of equal ones the earlier."""
-        if self.whole is not None:
-            return _without_first(self.whole.neighbours)
         # in float32, another order of additions does not decide between equal tokens
         order = np.argsort(np.sqrt(self.squared_distances).astype(np.float32), axis=1, kind="stable")
         return order[:, : min(N_NEIGHBOURS + 1, max(len(self.rows) - 1, 0))]
@@ -91,7 +80,10 @@ class TokenMatrix:
     def without_first(self) -> "TokenMatrix":
         """The tokens after the first."""
         before = None if self.neighbours_before is None else _without_first(self.neighbours_before)
-        return TokenMatrix(self.rows[1:], before, whole=self)
+        rest = TokenMatrix(self.rows[1:], before)
+        rest.norms, rest.units, rest.neighbours = self.norms[1:], self.units[1:], _without_first(self.neighbours)
+        rest.cosines, rest.squared_distances = self.cosines[1:, 1:], self.squared_distances[1:, 1:]
+        return rest
 
 
 def _without_first(neighbours: np.ndarray) -> np.ndarray:
@@ -281,10 +273,5 @@ def neighbourhood_overlap(tokens: TokenMatrix) -> float | None:
     """
     if tokens.neighbours_before is None:
         return None
-    return overlap(tokens.neighbours, tokens.neighbours_before)
-
-
-def overlap(neighbours: np.ndarray, others: np.ndarray) -> float:
-    """Share of the first N_NEIGHBOURS columns of one matrix that stand in those of another; NaN without any."""
-    now, before = neighbours[:, :N_NEIGHBOURS], others[:, :N_NEIGHBOURS]
+    now, before = (indices[:, :N_NEIGHBOURS] for indices in (tokens.neighbours, tokens.neighbours_before))
     return _or_nan(np.mean, (now[:, :, None] == before[:, None, :]).any(axis=2))
