@@ -19,7 +19,7 @@ MODELS = {"b": {"weights": {"hub": "a/b"}}, "a": {"weights": {"hub": "a/a"}}}
 
 @pytest.mark.parametrize(
     ("n_reviews", "shard_size", "ranks"),
-    [(12, 6, [(0, 6), (6, 12)]), (13, 6, [(0, 6), (6, 12), (12, 13)]), (5, 50, [(0, 5)])],
+    [(12, 6, [(0, 6), (6, 12)]), (13, 6, [(0, 6), (6, 12), (12, 13)]), (11, 50, [(0, 11)])],
 )
 def test_shards_hold_all_reviews_once(n_reviews, shard_size, ranks):
     study = study_of({"corpus.n_reviews": n_reviews, "corpus.shard_size": shard_size})
@@ -51,9 +51,10 @@ def test_tokens_of_what_is_yet_to_be_written_are_counted_by_the_original():
 
 
 def test_a_section_is_of_the_models_and_variants_that_it_names():
-    named = {"components": {"models": ["b"], "variants": ["front"]}}
+    named = {"components": {"variants": ["front"]}, "interventions": {"models": ["b"], "n_reviews": 6}}
     study = study_of(variants=VARIANTS, models=MODELS, **named)
-    assert study.component_jobs == [("b", "front", "000"), ("b", "front", "001")]
+    assert study.component_jobs == [job for job in study.jobs if job[1] == "front"]
+    assert {job[:2] for job in study.intervention_jobs} == {("b", "original")}
     assert study_of(components=None).component_jobs == []
 
 

@@ -195,7 +195,6 @@ def check(changes, *said):
                 ("blocks", ["centre"], "unknown name 'centre'"),
                 ("blocks", [[2, 1]], "interventions.blocks: [2, 1] is no ascending list"),
                 ("blocks", [[0]], "interventions.blocks: [0] is no ascending list of different block numbers, from 1"),
-                ("metrics", ["first_token_norm"], "'first_token_norm' is not allowed; input should be"),
                 ("models", ["tyny"], "did you mean 'tiny'?"),
                 ("variants", ["end"], "'end' is not among variants"),
             )

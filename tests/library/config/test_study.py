@@ -59,7 +59,7 @@ def test_all_reviews_are_those_that_cleaning_leaves(tmp_path):
 
 
 def test_too_few_reviews_for_any_comparison_are_no_mistake_but_named():
-    few = {"corpus.n_reviews": 5, "contrasts.min_reviews": 6}
+    few = {"corpus.n_reviews": 5, "contrasts.min_reviews": 6, "consequences": None}
     (warning,) = study_of(few).warnings
     assert "corpus.n_reviews: 5" in warning
     assert "the 6 that a comparison needs (contrasts.min_reviews)" in warning
