@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import plain
 import polars as pl
 import yaml
 
+import plain
 from homogenization.config.study import load_study
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.models.weights import resolve_weights

@@ -27,6 +27,7 @@ from pathlib import Path
 import polars as pl
 import psutil
 import yaml
+
 from check import TOLERANCE, largest_differences, models_of
 
 ROOT = Path(__file__).parents[1]

@@ -4,13 +4,8 @@ Student's interval misses skewed means on the side of the long tail, and the tes
 are strongly skewed.
 """
 
-import sys
-
 import pytest
 
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
 from benchmark_calibration import KINDS, made_up, rates
 
 # least coverage, and largest shares of false alarms, of studies with a false layer, and of falsely negligible ones: %

@@ -165,18 +165,3 @@ TABLES = [*rules.collect_texts.output, *rules.collect.output, *rules.estimate.ou
 TABLES += [*rules.estimate_effects.output, *rules.judge_claims.output]
 # without what the report says of them
 TABLES = [f"<results>/tables/{Path(file).name}" for file in TABLES]
-
-
-rule sensitivity:
-    """What the metrics answer to, on made-up matrices: snakemake --cores 1 sensitivity."""
-    output:
-        sensitivity="<results>/sensitivity.csv",
-    log:
-        "<logs>/sensitivity.log",
-    conda:
-        "../../envs/analysis.yaml"
-    params:
-        code=code("tabulate", *ESTIMATED_BY),
-        tables={"statistics.sensitivity": {"n_tokens": 128, "width": 256, "seeds": 8, "seed": STUDY.seed}},
-    script:
-        "../scripts/tabulate.py"

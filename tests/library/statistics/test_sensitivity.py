@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmark_sensitivity import CAUSES, metric_values, responses
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
-from homogenization.statistics.sensitivity import CAUSES, SENSITIVITY_SCHEMA, metric_values, responses, tabulate
 
 N, WIDTH, SEEDS = 128, 256, 4
 OF_TOKENS = {name: metric for name, metric in GEOMETRY_METRICS.items() if name != "neighbourhood_overlap"}  # of layers
@@ -29,14 +29,6 @@ def mean_cosine(tokens):
 def made(cause, seed=0):
     tokens = np.random.default_rng([seed, 0]).standard_normal((N, WIDTH))
     return CAUSES[cause](tokens, np.random.default_rng([seed, 1])), tokens
-
-
-def test_a_row_for_each_metric_and_view():
-    table = tabulate(16, 24, 2, 5)
-    assert dict(table.schema) == SENSITIVITY_SCHEMA
-    expected = [(metric, view) for metric in SPECTRAL_METRICS for view in VIEWS]
-    expected += [(name, view) for name, metric in OF_TOKENS.items() for view in metric.views]
-    assert table.select("metric", "view").rows() == sorted(expected)
 
 
 @pytest.mark.parametrize("cause", CAUSES)

@@ -1,4 +1,4 @@
-"""The table `sensitivity`: how all metrics answer to each cause, and how that compares with a collapse.
+"""How all metrics answer to made-up causes, and how that compares with a collapse: a table on standard output, as CSV.
 
 Every matrix starts as iid Gaussian tokens, and one cause changes it. A metric that moves as far under another cause as
 under a collapse can't tell the two apart.
@@ -81,20 +81,6 @@ SENSITIVITY_SCHEMA = {
     #: (`fewer_tokens`) a quarter of the tokens
     **dict.fromkeys(CAUSES, pl.Float64),
 }
-SCHEMAS = {"sensitivity": SENSITIVITY_SCHEMA}
-
-
-def tabulate(n_tokens: int, width: int, seeds: int, seed: int) -> pl.DataFrame:
-    """The table `sensitivity` of all spectral and geometry metrics, sorted by metric and view.
-
-    Args:
-        n_tokens: rows of the matrices.
-        width: columns of the matrices.
-        seeds: draws of each matrix, at least 2; the seeds are `seed`, `seed` + 1, …. One seed gives all causes the same
-            Gaussian tokens and the same random direction.
-        seed: first seed.
-    """
-    return responses(metric_values(n_tokens, width, range(seed, seed + seeds)))
 
 
 def metric_values(n_tokens: int, width: int, seeds: range) -> pl.DataFrame:
@@ -129,3 +115,7 @@ def responses(values: pl.DataFrame) -> pl.DataFrame:
     shares = moves.join(unit, on=("metric", "view"), how="left").with_columns(pl.col("move") / pl.col("unit"))
     wide = shares.drop_nulls("cause").pivot("cause", index=("metric", "view"), values="move")
     return wide.with_columns(pl.col(list(CAUSES)).fill_null(np.nan)).select(*SENSITIVITY_SCHEMA).sort("metric", "view")
+
+
+if __name__ == "__main__":
+    print(responses(metric_values(128, 256, range(8))).write_csv())
