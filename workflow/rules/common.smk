@@ -81,16 +81,6 @@ def writer_of(wildcards):
     return STUDY.writers[user.writer]
 
 
-def weights_of(wildcards):
-    """The files of a model that the workflow builds or that lies in a local folder; other files are not tracked."""
-    return model_of(wildcards).weights.files(STUDY.results, wildcards.model)
-
-
-def start_of(wildcards):
-    """The files of the model that training starts from; of a model that is not trained, its own."""
-    return model_of(wildcards).weights.start.files(STUDY.results, wildcards.model)
-
-
 def of_jobs(folder, jobs, suffix=".parquet"):
     """A file in a folder of results for each job (model, variant, shard; within, a condition)."""
     return [f"<results>/{folder}/{'/'.join(job)}{suffix}" for job in jobs]
@@ -99,11 +89,6 @@ def of_jobs(folder, jobs, suffix=".parquet"):
 def of_variants(folder, variants, suffix=".parquet"):
     """A file in a folder of results for each variant and shard; tables do not depend on the order of variants."""
     return expand(f"<results>/{folder}/{{variant}}/{{shard}}{suffix}", variant=sorted(variants), shard=STUDY.shards)
-
-
-def when(condition, **named):
-    """What is `named`, if the study has it; otherwise nothing."""
-    return named if condition else {}
 
 
 # tables that not every study has

@@ -14,9 +14,8 @@ rule read_corpus:
     conda:
         "../../envs/texts.yaml"
     params:
+        **STUDY.corpus.params("source", "subset", "revision", "split", "text_column", "label_column"),
         code=code("read_corpus", "corpus"),
-        source=STUDY.corpus.params("subset", "revision", "split", "text_column", "label_column")
-        | {"source": None if STUDY.corpus.is_local else STUDY.corpus.source},
     script:
         "../scripts/read_corpus.py"
 

@@ -6,7 +6,8 @@ READ_FILES = {
     "variant": "<results>/variants/{variant}/{shard}.parquet",
     # a review is left out whose original is longer than the model's context
     "original": "<results>/corpus/{shard}.parquet",
-    "weights": weights_of,
+    # files that the workflow builds or that lie in a local folder; others are not tracked
+    "weights": lambda wildcards: model_of(wildcards).weights.files(STUDY.results, wildcards.model),
 }
 READ_BY = ("corpus", "models", "states")
 READ_PARAMS = {

@@ -7,7 +7,7 @@ rule train_model:
         clean="<results>/corpus/clean.parquet",
         # no model is trained on them
         sampled=SAMPLE,
-        weights=start_of,
+        weights=lambda wildcards: model_of(wildcards).weights.start.files(STUDY.results, wildcards.model),
     output:
         **{name: f"<results>/training/{{model}}/{file}" for name, file in BUILT_FILES.items()},
         losses="<results>/training/{model}/losses.parquet",

@@ -65,12 +65,9 @@ if STUDY.keyphrases.scorer != "llm":
     rule extract_keyphrases:
         """Finds the key phrases of a shard's reviews by the weights of their words, or takes those of a column."""
         input:
-            **when(
-                STUDY.keyphrases.scorer == "tfidf",
-                parse="<results>/parses/{shard}.spacy",
-                weights="<results>/keyphrases/weights.parquet",
-            ),
             shard="<results>/corpus/{shard}.parquet",
+            parse="<results>/parses/{shard}.spacy" if STUDY.keyphrases.scorer == "tfidf" else [],
+            weights="<results>/keyphrases/weights.parquet" if STUDY.keyphrases.scorer == "tfidf" else [],
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -135,35 +132,33 @@ rule rewrite_reviews:
         "../scripts/rewrite_reviews.py"
 
 
-if STUDY.written:
-
-    rule rewrite_with_llm:
-        """Lets a language model write one variant of a shard's reviews."""
-        input:
-            shard="<results>/corpus/{shard}.parquet",
-            keyphrases="<results>/keyphrases/{shard}.parquet",
-            weights=writer_files,
-        output:
-            variant="<results>/variants/{variant}/{shard}.parquet",
-            candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
-        log:
-            "<logs>/variants/{variant}/{shard}.log",
-        wildcard_constraints:
-            variant=any_of(STUDY.written),
-        cache: "omit-software"
-        conda:
-            "../../envs/torch.yaml"
-        threads: 2
-        resources:
-            **WRITING,
-        params:
-            **WRITTEN_WITH,
-            code=code("rewrite_with_llm", "corpus", "models", "variants", "writers"),
-            variant=lambda wildcards: wildcards.variant,
-            prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
-            position=lambda wildcards: STUDY.variants[wildcards.variant].position,
-        script:
-            "../scripts/rewrite_with_llm.py"
+rule rewrite_with_llm:
+    """Lets a language model write one variant of a shard's reviews."""
+    input:
+        shard="<results>/corpus/{shard}.parquet",
+        keyphrases="<results>/keyphrases/{shard}.parquet",
+        weights=writer_files,
+    output:
+        variant="<results>/variants/{variant}/{shard}.parquet",
+        candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
+    log:
+        "<logs>/variants/{variant}/{shard}.log",
+    wildcard_constraints:
+        variant=any_of(STUDY.written),
+    cache: "omit-software"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 2
+    resources:
+        **WRITING,
+    params:
+        **WRITTEN_WITH,
+        code=code("rewrite_with_llm", "corpus", "models", "variants", "writers"),
+        variant=lambda wildcards: wildcards.variant,
+        prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
+        position=lambda wildcards: STUDY.variants[wildcards.variant].position,
+    script:
+        "../scripts/rewrite_with_llm.py"
 
 
 rule score_similarity:
@@ -182,7 +177,7 @@ rule score_similarity:
     resources:
         mem_mb=memory(),
         runtime=per_attempt(120),
-        gpu=ask.gpus(STUDY.device),
+        gpu=GPU,
     params:
         code=code("score_similarity", "corpus", "models", "variants"),
         encoder=STUDY.similarity.params("encoder", "layer") | {"device": STUDY.device},
@@ -207,7 +202,7 @@ if STUDY.fluency:
         resources:
             mem_mb=memory(),
             runtime=per_attempt(240),
-            gpu=ask.gpus(STUDY.device),
+            gpu=GPU,
         params:
             code=code("score_fluency", "corpus", "models", "variants"),
             reader=STUDY.fluency.params("weights") | {"device": STUDY.device},
@@ -215,20 +210,18 @@ if STUDY.fluency:
             "../scripts/score_fluency.py"
 
 
-rule write_audit_sheet:
-    """Draws changed sentences of all variants for a blind reading: a table to fill in."""
+rule audit:
+    """Draws changed sentences of all variants for a blind reading, a table to fill in: snakemake --cores 4 audit."""
     input:
-        variants=expand(
-            "<results>/variants/{variant}/{shard}.parquet", variant=["original", *STUDY.placed], shard=STUDY.shards
-        ),
+        variants=of_variants("variants", ["original", *STUDY.placed]),
     output:
         sheet="<results>/audit/sheet.csv",
     log:
-        "<logs>/audit/write_audit_sheet.log",
+        "<logs>/audit.log",
     conda:
         "../../envs/texts.yaml"
     params:
-        code=code("write_audit_sheet", "corpus", "variants"),
+        code=code("audit", "corpus", "variants"),
         seed=STUDY.seed,
     script:
-        "../scripts/write_audit_sheet.py"
+        "../scripts/audit.py"
