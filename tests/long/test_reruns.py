@@ -196,7 +196,7 @@ WRITTEN = with_changes(
         (SMALL, "device", "auto", OF_MODEL | {"score_similarity"}),
         (WRITTEN, "writers.local.temperature", 0.1, {"rewrite_with_llm", "extract_keyphrases_with_llm"}),
         (WRITTEN, "rewriting.candidates", 5, {"rewrite_with_llm", "extract_keyphrases_with_llm"}),
-        (WRITTEN, "variants.paraphrase.prompt", "config/prompts/front.yaml", {"rewrite_with_llm"}),
+        (WRITTEN, "keyphrases.prompt", "config/prompts/front.yaml", {"extract_keyphrases_with_llm"}),
     ],
 )
 def test_a_key_that_a_computation_reads_is_a_parameter_of_its_rule(study, key, value, rules):
