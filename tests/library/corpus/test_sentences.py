@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.corpus.sentences import places, sentence_spans, word_spans, words
+from homogenization.corpus.sentences import sentence_spans, word_spans, words
 
 
 def sentences(text):
@@ -52,15 +52,3 @@ def test_sentences_cover_the_text_in_order(text):
     assert all(before[1] < after[0] for before, after in pairwise(spans))
     inside = [span for start, end in spans for span in word_spans(text, start, end)]
     assert inside == word_spans(text)
-
-
-def test_terms_are_found_whatever_their_case_and_never_overlap():
-    text = "The Plot’s end: bad plot, BAD plots. The bad-plot's end."
-    found = places(text, ["bad plot", "plot", "plot's end"])
-    assert {term: [text[start:end] for start, end in at] for term, at in found.items()} == {
-        "plot's end": ["Plot’s end"],
-        "bad plot": ["bad plot"],
-        "plot": [],
-    }
-    assert places("Nothing here", []) == {}
-    assert places(text, ["bad plot"], lambda run: False) == {"bad plot": []}

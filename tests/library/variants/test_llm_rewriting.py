@@ -33,15 +33,15 @@ def in_front(text):
     return answer(moved(text, "front", *TERMS))
 
 
-def run(folder, write, terms=TERMS, position="front"):
+def run(folder, write):
     """The tables, and the writer, which answers by (review, answers to it before) or with a text that is no JSON."""
     shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": [*"abcd", None]})
-    places = [(name, place) for name, text in TEXTS.items() for place in phrases_of(text, *terms)]
+    places = [(name, place) for name, text in TEXTS.items() for place in phrases_of(text, *TERMS)]
     rows = [(name, place.term, 1.0, place.sentence, place.start, place.end) for name, place in places]
     phrases = pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row")
     writer = Scripted(lambda text, n_before: write(text.partition("---\n")[2], n_before))
     author = Author(writer, PROMPT, 0, folder)
-    return *rewrite_with_llm(shard, phrases, author, variant="v", position=position, n_candidates=3), writer
+    return *rewrite_with_llm(shard, phrases, author, variant="v", position="front", n_candidates=3), writer
 
 
 def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
@@ -91,12 +91,6 @@ def test_a_shard_in_which_nothing_passes_goes_on_and_says_why(tmp_path, caplog):
     assert "{'length': 15}" in caplog.text
 
 
-def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
-    variant, judged, _ = run(tmp_path, lambda text, _: answer(f"Frankly: {text}"), terms=())
-    assert variant["placements"].to_list() == [[]] * 5
-    assert judged.select("coverage", "distance").unique().rows() == [(1.0, None)]
-
-
 REVIEW = "We saw a slow zombie eat. The plot is clever but thin, and the cast is fine."
 OF_REVIEW = ("slow zombie", "plot", "clever", "cast")
 FRONT = "Slow zombie was what we saw eat. Plot and clever cast, though thin, were here seen as fine."
@@ -125,7 +119,7 @@ def test_what_a_candidate_is_measured_by():
         ("we saw a SLOW zombie eat; the plot is clever, but thin! And the cast is fine", {}, "identical", {}),
         # the bounds of length are allowed
         ("word " * 5, TEN, "length", {"length_ratio": 0.5}),
-        ("word " * 6, TEN, None, {"length_ratio": 0.6}),
+        ("word " * 6, TEN, None, {"length_ratio": 0.6, "coverage": 1, "distance": None}),
         ("word " * 15, TEN, None, {"length_ratio": 1.5}),
         ("word " * 16, TEN, "length", {"length_ratio": 1.6}),
         # coverage counts distinct phrases

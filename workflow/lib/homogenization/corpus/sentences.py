@@ -4,7 +4,7 @@ Words by this pattern count the same whatever a tokenizer makes of them.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import sentencex
@@ -68,28 +68,6 @@ def words(text: str) -> list[str]:
 def folded(word: str) -> str:
     """The form in which words are compared and counted."""
     return word.casefold().replace("’", "'")
-
-
-def places(text: str, terms: Collection[str], fits: Callable[[Sequence[Span]], bool] = bool) -> dict[str, list[Span]]:
-    """Where terms stand in a text, whatever their case: (start, end) in characters, in reading order, by term.
-
-    Args:
-        text: The text.
-        terms: Folded words of each, joined by spaces. No word serves two places; longer terms come first.
-        fits: Whether the spans of a term's words may be a place of it.
-    """
-    spans = word_spans(text)
-    of_text = [folded(text[start:end]) for start, end in spans]
-    free = set(spans)
-    found: dict[str, list[Span]] = {}
-    for term in sorted(terms, key=lambda term: (-len(term.split()), term)):
-        found[term] = []
-        for first in starts(of_text, term):
-            run = spans[first : first + len(term.split())]
-            if free.issuperset(run) and fits(run):
-                free.difference_update(run)
-                found[term].append((run[0][0], run[-1][1]))
-    return found
 
 
 def starts(of_text: Sequence[str], term: str) -> list[int]:

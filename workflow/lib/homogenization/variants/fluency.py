@@ -18,21 +18,15 @@ from homogenization.variants.schemas import FLUENCY_SCHEMA
 
 
 class Reader:
-    """A causal language model that reads texts one by one, in float32.
-
-    Args:
-        weights: An entry for `homogenization.models.weights.resolve_weights`.
-        device: As in `homogenization.models.devices.placement`.
-        gpus: Number of the job's GPUs; if there are several, each holds some of the blocks.
+    """A causal language model that reads texts one by one, in float32; weights, device and gpus as for any model.
 
     Raises:
         HomogenizationError: files are missing or damaged, the model is not causal, or the device is absent.
     """
 
     def __init__(self, weights: Mapping[str, Any], device: str, gpus: int = 1):
-        resolved = resolve_weights(weights)
+        resolved, places = resolve_weights(weights), placement(device, gpus)
         self.tokenizer = load_tokenizer(resolved.folder)
-        places = placement(device, gpus)
         self.network = load_network(AutoModelForCausalLM, resolved.folder, "float32", **places).eval()
         self.context = context_of(self.network.config, self.tokenizer)
         if not is_causal(self.network):
@@ -66,8 +60,7 @@ class Reader:
 def loss_per_word(reader: Reader, reviews: pl.DataFrame) -> pl.DataFrame:
     """The loss of each review over its number of words. Each text is read alone: no other text changes a digit.
 
-    Words are those of `homogenization.corpus.sentences`: variants by rule have as many as their original, although a
-    tokenizer may cut them into other tokens.
+    Variants by rule have as many words as their original, although a tokenizer may cut them into other tokens.
 
     Args:
         reader: The model.

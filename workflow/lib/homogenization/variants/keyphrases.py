@@ -1,19 +1,17 @@
 """Key phrases of a review: its noun chunks and names, scored independently of their positions, or the user's own."""
 
 import logging
-import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, islice
 from math import log
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from homogenization.corpus.sentences import folded, sentence_spans, starts, word_spans, words
+from homogenization.corpus.sentences import starts, words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
-from homogenization.variants.phrases import Phrase, is_stop_word, overlap, term_of
+from homogenization.variants.phrases import Phrase, find_phrases, is_stop_word, term_of
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 from homogenization.variants.sentences import sentences_of
 
@@ -70,9 +68,8 @@ def tfidf(text: str, terms: Iterable[str], idf: Mapping[str, float]) -> dict[str
 def key_phrases(text: str, scores: Mapping[str, float], max_phrases: int) -> Found:
     """The places of the best phrases in a review.
 
-    The phrases are taken from the best on, each with all its places that no better phrase overlaps, until
-    `max_phrases` have a place. A place lies within one sentence, and is made of whole words with spaces between and
-    around them. Among equal scores, longer phrases come first, then the alphabet decides.
+    The phrases are taken from the best on, each with all its places that no better phrase overlaps (`find_phrases`),
+    until `max_phrases` have a place. Among equal scores, longer phrases come first, then the alphabet decides.
 
     Args:
         text: A cleaned review.
@@ -82,25 +79,10 @@ def key_phrases(text: str, scores: Mapping[str, float], max_phrases: int) -> Fou
     Returns:
         (phrase, score) in reading order, without overlaps.
     """
-    spans, sentences = word_spans(text), [start for start, _ in sentence_spans(text)]
-    of_text = [folded(text[slice(*span)]) for span in spans]
-    alone = {inside[0] for run in re.finditer(r"\S+", text) if len(inside := word_spans(text, *run.span())) == 1}
-    chosen: dict[Phrase, float] = {}
-    for term in sorted(scores, key=lambda term: (-scores[term], -len(term.split()), term)):
-        if len({phrase.term for phrase in chosen}) == max_phrases:
-            break
-        for first in starts(of_text, term):
-            own = spans[first : first + len(term.split())]
-            sentence = bisect_right(sentences, own[0][0]) - 1
-            place = Phrase(term, sentence, own[0][0], own[-1][1])
-            if (
-                alone.issuperset(own)
-                and all(text[one[1] : two[0]].isspace() for one, two in pairwise(own))
-                and sentence == bisect_right(sentences, own[-1][0]) - 1
-                and not any(overlap(place, other) for other in chosen)
-            ):
-                chosen[place] = float(scores[term])
-    return sorted(chosen.items(), key=lambda pair: pair[0].start)
+    best_first = sorted(scores, key=lambda term: (-scores[term], -len(term.split()), term))
+    of_terms = islice(groupby(find_phrases(text, best_first, apart=True), lambda place: place.term), max_phrases)
+    found = [(place, float(scores[term])) for term, places in of_terms for place in places]
+    return sorted(found, key=lambda pair: pair[0].start)
 
 
 def extract_keyphrases(

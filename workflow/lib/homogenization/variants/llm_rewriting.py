@@ -1,16 +1,21 @@
 """Variants of a review by a language model, which writes one candidate after the other until one passes the filters."""
 
 import logging
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from homogenization.corpus.cleaning import clean_text
-from homogenization.corpus.sentences import Span, places, sentence_spans, words
-from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence, variant_table
+from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.variants.phrases import (
+    Phrase,
+    Placement,
+    find_phrases,
+    phrases_by_review,
+    place_in_sentence,
+    variant_table,
+)
 from homogenization.variants.schemas import CANDIDATE_SCHEMA
 from homogenization.writers.asking import Answer, Author
 from homogenization.writers.prompts import render
@@ -130,9 +135,6 @@ def judge(
 def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list[Placement]:
     """Find phrases of a text in a rewritten one; the n-th phrase with a term gets the n-th place of the term.
 
-    A place is a run of the term's folded words in a sentence, separated by white space alone. Places do not overlap;
-    the search takes longer terms first.
-
     Args:
         original: A cleaned review.
         phrases: Its key phrases in reading order, without overlaps.
@@ -141,19 +143,13 @@ def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list
     Returns:
         A placement for each phrase that was found, in the order of `phrases`; `sentence` is its number in `original`.
     """
-    spans, new_spans = sentence_spans(original), sentence_spans(rewritten)
-    ends = [end for _, end in new_spans]
-
-    def is_unbroken(run: Sequence[Span]) -> bool:
-        in_one = bisect_right(ends, run[0][0]) == bisect_right(ends, run[-1][0])
-        return in_one and all(rewritten[one[1] : two[0]].isspace() for one, two in pairwise(run))
-
-    found = places(rewritten, {phrase.term for phrase in phrases}, is_unbroken)
-    placements = []
+    spans, new_spans, placements = sentence_spans(original), sentence_spans(rewritten), []
+    longest_first = sorted({phrase.term for phrase in phrases}, key=lambda term: (-len(term.split()), term))
+    found = list(find_phrases(rewritten, longest_first))
     for phrase in phrases:
-        if found[phrase.term]:
-            start, _ = found[phrase.term].pop(0)
+        if again := next((place for place in found if place.term == phrase.term), None):
+            found.remove(again)
             before = place_in_sentence(original, spans[phrase.sentence], phrase.start, phrase.term)
-            after = place_in_sentence(rewritten, new_spans[bisect_right(ends, start)], start, phrase.term)
+            after = place_in_sentence(rewritten, new_spans[again.sentence], again.start, phrase.term)
             placements.append(Placement(phrase.term, phrase.sentence, before, after))
     return placements

@@ -1,13 +1,15 @@
 """Key phrases of a review, and their positions in their sentences."""
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import pairwise
 
 import polars as pl
 
-from homogenization.corpus.sentences import word_spans, words
+from homogenization.corpus.sentences import folded, sentence_spans, starts, word_spans, words
 from homogenization.variants.schemas import VARIANT_SCHEMA
 
 # stems of contractions (don't, can't, won't, let's …) that the stop list lacks
@@ -49,6 +51,28 @@ class Placement:
 def term_of(text: str) -> str:
     """The folded words of a text, as in `Phrase.term`."""
     return " ".join(words(text))
+
+
+def find_phrases(text: str, terms: Iterable[str], apart: bool = False) -> Iterator[Phrase]:
+    """The places of terms in a cleaned text, one term after the other, each in reading order.
+
+    A place is made of whole words of one sentence that no earlier place has, with spaces between them and, if `apart`,
+    around them.
+    """
+    spans, sentences = word_spans(text), [start for start, _ in sentence_spans(text)]
+    of_text = [folded(text[slice(*span)]) for span in spans]
+    free = set(spans)
+    if apart:
+        runs = [word_spans(text, *run.span()) for run in re.finditer(r"\S+", text)]
+        free = {run[0] for run in runs if len(run) == 1}
+    for term in terms:
+        for first in starts(of_text, term):
+            own = spans[first : first + len(term.split())]
+            in_sentence, also = (bisect_right(sentences, own[at][0]) - 1 for at in (0, -1))
+            unbroken = all(text[one[1] : two[0]].isspace() for one, two in pairwise(own))
+            if free.issuperset(own) and unbroken and in_sentence == also:
+                free.difference_update(own)
+                yield Phrase(term, in_sentence, own[0][0], own[-1][1])
 
 
 @cache

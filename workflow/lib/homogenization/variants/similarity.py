@@ -18,7 +18,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.log import announce
 from homogenization.variants.schemas import SCORE_SCHEMA
 
-LONGEST_INPUT = 512
+LONGEST_INPUT = 512  # tokens
 
 
 class Encoder(NamedTuple):
@@ -34,10 +34,7 @@ class Encoder(NamedTuple):
         first tokens that fit the encoder (at most 512) are compared, which is told.
 
         Args:
-            pairs: Columns variant, review_id, text, original.
-
-        Returns:
-            Columns of `SCORE_SCHEMA`.
+            pairs: Columns variant, review_id, text, original; the result has those of `SCORE_SCHEMA`.
         """
         from bert_score.utils import bert_cos_score_idf
 
@@ -61,8 +58,7 @@ class Encoder(NamedTuple):
 def load_encoder(encoder: Mapping[str, Any], layer: int, device: str) -> Encoder:
     """Load an encoder in float32, without the blocks above `layer`.
 
-    bert-score's own loader takes any path that contains "t5" for a T5, reads pickled weights, and does not tell of
-    missing ones.
+    bert-score's own loader reads pickled weights, and does not tell of missing ones.
 
     Args:
         encoder: Weights of the encoder, an entry for `homogenization.models.weights.resolve_weights`.
@@ -97,7 +93,7 @@ def score_against_originals(
     Args:
         encoder: Encoder from `load_encoder`.
         originals: Columns review_id, text.
-        variants: Columns variant, review_id, text, of the same reviews, without those that could not be rewritten.
+        variants: Columns variant, review_id, text of each, without reviews that could not be rewritten.
 
     Returns:
         Columns of `SCORE_SCHEMA` for each variant, a row for each rewritten review in the order of `originals`.
@@ -118,16 +114,9 @@ def random_partners(review_ids: Sequence[str], seed: int) -> dict[str, str]:
 
 
 def score_random_pairs(encoder: Encoder, originals: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Score each review against another of the shard: the BERTScore of unrelated reviews.
+    """Score each review (columns review_id, text) against another of the shard: the BERTScore of unrelated reviews.
 
-    Args:
-        encoder: Encoder from `load_encoder`.
-        originals: Columns review_id, text.
-        seed: Seed of the pairing.
-
-    Returns:
-        Columns of `SCORE_SCHEMA`; the variant is `RANDOM_PAIRS`. One row for each review in the order of `originals`;
-        no row if the shard holds a single review.
+    The columns are those of `SCORE_SCHEMA`; the variant is `RANDOM_PAIRS`. A single review has no row.
     """
     texts = dict(originals.select("review_id", "text").iter_rows())
     other = {name: texts[partner] for name, partner in random_partners(list(texts), seed).items() if partner != name}
