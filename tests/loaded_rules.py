@@ -15,7 +15,7 @@ from snakemake.rules import Rule
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 
 from conftest import ROOT, SMALL
-from homogenization.config.weights import WheelWeights
+from homogenization.config.models import TrainedWeights
 from homogenization.run.code_hash import LIBRARY
 
 SCRIPTS = ROOT / "workflow/scripts"
@@ -53,7 +53,7 @@ JOB = Wildcards(
         "model": "tiny",
         "variant": "paraphrase",
         "shard": "000",
-        "gguf": WheelWeights(**WHEEL).converted_in,
+        "gguf": TrainedWeights(**WHEEL).converted_in,
     }
 )
 

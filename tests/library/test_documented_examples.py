@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL
-from homogenization.config.claims import load_claims
+from homogenization.config.claims import load_all_claims
 from homogenization.config.study import load_study
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch
@@ -53,7 +53,7 @@ def test_the_example_of_a_view_works(monkeypatch):
 @pytest.mark.parametrize("example", blocks("yaml", "claims.md"))
 def test_the_examples_of_claims_are_valid(example, tmp_path):
     (tmp_path / "claims.yaml").write_text(example)
-    assert load_claims(tmp_path / "claims.yaml")
+    assert load_all_claims([tmp_path / "claims.yaml"])
 
 
 @pytest.mark.parametrize("example", [example for page in EXAMPLE_PAGES for example in blocks("yaml", page)])

@@ -7,7 +7,7 @@ from inspect import signature
 import pytest
 
 from conftest import ROOT
-from homogenization.config.weights import WheelWeights
+from homogenization.config.models import TrainedWeights
 from loaded_rules import JOB, SCRIPTS, environment_of, imports_of, loaded_rules, parts_of, pins_of, script_of, value_of
 
 RULES = loaded_rules()
@@ -71,7 +71,7 @@ def test_cached_rules_name_their_wildcards_in_params():
         params = {key: value_of(param) for key, param in RULES[name].params.items()}
         for wildcard in RULES[name].wildcard_names:
             if wildcard == "gguf":  # it follows from the entry of the weights
-                assert WheelWeights(**params["weights"]).converted_in == JOB[wildcard]
+                assert TrainedWeights(**params["weights"]).converted_in == JOB[wildcard]
             else:
                 assert repr(JOB[wildcard]) in repr(params), f"{name}: {wildcard}"
 

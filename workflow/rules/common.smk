@@ -8,25 +8,27 @@ if isinstance(workflow.current_basedir, os.PathLike):
     sys.path.insert(0, LIBRARY)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [LIBRARY, os.environ.get("PYTHONPATH")]))
 
+from homogenization.config.models import penalty_controls
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import figures_of
 from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.yaml_files import read_yaml
 from homogenization.writers.prompts import load_prompt
 
 files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
 try:
+    # Snakemake says nothing of a key that stands twice
+    list(map(read_yaml, workflow.configfiles))
     STUDY = load_study(config, source=files)
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
 
+PENALTY_CONTROLS = penalty_controls(STUDY.models)
 # GPUs that a job asks for in which a model runs
 GPU = ask.gpus(STUDY.device)
-
-for warning in STUDY.warnings if workflow.is_main_process else []:
-    logger.warning(f"{files}: {warning}")
 
 
 def any_of(names):
@@ -96,13 +98,13 @@ OPTIONAL = {
     "audit": STUDY.audit.ratings,
     "balance": STUDY.balanced,
     "claims": STUDY.judged_claims,
-    "components": STUDY.component_jobs,
+    "components": STUDY.components,
     "consequences": STUDY.consequences,
     "doses": STUDY.intervention_jobs,
     "extrema": STUDY.contrasted_metrics,
     "interventions": STUDY.intervention_jobs,
     "intervened": STUDY.intervention_jobs,
-    "penalties": STUDY.penalty_controls,
+    "penalties": PENALTY_CONTROLS,
     "probes": STUDY.consequences,
     "rewriting": STUDY.written,
     "training": STUDY.trained_models,

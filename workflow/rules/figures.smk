@@ -1,6 +1,6 @@
 # Tables -> figures, as SVG and PDF. Labels are parameters of these rules alone; workflow/lib/homogenization/figures
 # /catalogue.py says which figures a study has.
-from homogenization.config.figures import shown_of
+from homogenization.config.presentation import shown_of
 
 DRAWN_BY = (*ESTIMATED_BY, "interventions.conditions", "claims", "figures")
 OF_STATES = ["one_token", "metric", "first_token", "extrema", "mauve", "attention_heatmap", "attention_profile"]

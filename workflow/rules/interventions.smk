@@ -3,7 +3,6 @@
 from homogenization.interventions.conditions import METRICS as INTERVENED_METRICS
 from homogenization.names.consequences import METRICS
 
-CONSEQUENCE_JOBS = STUDY.reading.jobs if STUDY.consequences else []
 
 
 rule apply_interventions:
@@ -49,9 +48,9 @@ rule probe_states:
     """Probes of the labels, from the pooled states of a model."""
     input:
         states=lambda wildcards: of_jobs(
-            "consequences", [job for job in CONSEQUENCE_JOBS if job[0] == wildcards.model], ".states.parquet"
+            "consequences", [job for job in STUDY.consequence_jobs if job[0] == wildcards.model], ".states.parquet"
         ),
-        shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.reading.shards if STUDY.reading else []),
+        shards=expand("<results>/corpus/{shard}.parquet", shard=sorted({job[3] for job in STUDY.consequence_jobs})),
     output:
         readings="<results>/consequences/{model}.parquet",
     log:
@@ -66,8 +65,8 @@ rule probe_states:
         tables=lambda wildcards: {
             "consequences.probing": {
                 "model": wildcards.model,
-                "variants": STUDY.reading.variants,
-                "folds": STUDY.reading.folds,
+                "variants": sorted({job[1] for job in STUDY.consequence_jobs}),
+                "folds": 5 if STUDY.corpus.label_column else None,
                 "seed": STUDY.seed,
             }
         },

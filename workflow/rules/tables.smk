@@ -10,7 +10,7 @@ RESAMPLING = {"seed": STUDY.seed}
 WITH_MARGIN = {"resampling": RESAMPLING | STUDY.contrasts.params("margin")}
 OF_ENOUGH = STUDY.contrasts.params("min_reviews")
 # MB of a number of each text that each model reads
-BY_READINGS = 6 * STUDY.n_readings // 5
+BY_READINGS = 6 * len(STUDY.models) * len(STUDY.variants) * STUDY.corpus.n_reviews // 5
 
 
 # which rewritten texts are accepted, where key phrases stand, what was rejected, what readers find sound
@@ -40,7 +40,7 @@ rule collect_texts:
                 "positions": {
                     name: getattr(STUDY.variants[name], "position", None) for name in sorted(STUDY.rewritten)
                 },
-                "always_accepted": STUDY.reordered,
+                "always_accepted": sorted(set(STUDY.rewritten) - set(STUDY.placed)),
                 "threshold": STUDY.similarity.threshold,
                 "max_excess": STUDY.fluency.max_excess if STUDY.fluency else None,
                 "n_reviews": STUDY.corpus.n_reviews,
@@ -60,8 +60,8 @@ use rule collect_texts as collect with:
         attention=of_jobs("measures", STUDY.jobs, "/attention.parquet"),
         texts=of_jobs("measures", STUDY.jobs, "/texts.parquet"),
         pooled=of_jobs("pooled", STUDY.jobs_of(["original"])),
-        mauve=of_jobs("mauve", STUDY.jobs_of(STUDY.mauve_variants)),
-        components=of_jobs("components", STUDY.component_jobs),
+        mauve=of_jobs("mauve", STUDY.jobs_of(STUDY.mauve.variants or STUDY.variants)),
+        components=of_jobs("components", STUDY.jobs_of(STUDY.components.variants) if STUDY.components else []),
         losses=expand("<results>/training/{model}/losses.parquet", model=STUDY.trained_models),
     output:
         **made("metrics", "predictions", "summary", "attention", "pooled"),
@@ -104,14 +104,14 @@ use rule collect_texts as estimate with:
                 **OF_ENOUGH,
                 **STUDY.contrasts.params("by"),
                 "n_reviews": STUDY.corpus.n_reviews,
-                "contrasts": sorted({*STUDY.contrasted, *STUDY.claimed_contrasts}),
+                "contrasts": STUDY.estimated_contrasts,
                 "names": STUDY.estimated_metrics("contrasts"),
                 "models": list(STUDY.models),
                 "ladder": STUDY.ladder,
             },
             "statistics.depth": {**WITH_MARGIN, "names": STUDY.estimated_metrics("depth")},
             "statistics.extrema": {"names": STUDY.contrasted_metrics},
-            "statistics.penalties": {"controls": STUDY.penalty_controls, "resampling": RESAMPLING},
+            "statistics.penalties": {"controls": PENALTY_CONTROLS, "resampling": RESAMPLING},
         },
 
 
@@ -121,16 +121,16 @@ use rule estimate as estimate_effects with:
         **tables("similarity"),
         intervened=of_jobs("interventions", STUDY.intervention_jobs),
         doses=of_jobs("interventions", STUDY.intervention_jobs, ".doses.parquet"),
-        metrics=of_jobs("consequences", CONSEQUENCE_JOBS),
-        texts=of_jobs("consequences", CONSEQUENCE_JOBS, ".doses.parquet"),
-        readings=of_jobs("consequences", sorted({job[:1] for job in CONSEQUENCE_JOBS})),
+        metrics=of_jobs("consequences", STUDY.consequence_jobs),
+        texts=of_jobs("consequences", STUDY.consequence_jobs, ".doses.parquet"),
+        readings=of_jobs("consequences", sorted({job[:1] for job in STUDY.consequence_jobs})),
     output:
         **made("intervened", "doses", "interventions", "consequences", "probes"),
     log:
         "<logs>/tables/estimate_effects.log",
     resources:
         # the runs of one model and variant are in memory at a time
-        mem_mb=per_attempt(8000 + STUDY.n_runs // 4),
+        mem_mb=per_attempt(8000 + (STUDY.interventions.n_reviews * len(STUDY.conditions) // 4 if STUDY.interventions else 0)),
         runtime=per_attempt(240),
     params:
         tables={

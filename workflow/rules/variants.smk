@@ -10,6 +10,9 @@ def writing_device(wildcards):
     return STUDY.device if writer_of(wildcards).weights else None
 
 
+# variants that are made from key phrases, and those that are made from the parse
+PHRASED = set(STUDY.rewritten) - set(STUDY.ladder)
+PARSED = set(STUDY.placed) - set(STUDY.written)
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
 WRITING = {
     # keys and values of the texts being written take as much as the weights
@@ -107,15 +110,15 @@ else:
 
 
 # key phrases; none in a study whose variants need none
-PHRASES = expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards) if STUDY.phrased else []
+PHRASES = expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards) if PHRASED else []
 
 
 rule rewrite_reviews:
     """Moves phrases, blocks of words or sentences of a shard's reviews by rule, or keeps the reviews."""
     input:
         shard="<results>/corpus/{shard}.parquet",
-        keyphrases="<results>/keyphrases/{shard}.parquet" if STUDY.phrased else [],
-        parse=lambda wildcards: "<results>/parses/{shard}.spacy" if wildcards.variant in STUDY.parsed else [],
+        keyphrases="<results>/keyphrases/{shard}.parquet" if PHRASED else [],
+        parse=lambda wildcards: "<results>/parses/{shard}.spacy" if wildcards.variant in PARSED else [],
     output:
         variant="<results>/variants/{variant}/{shard}.parquet",
     log:

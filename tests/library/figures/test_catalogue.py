@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from conftest import ROOT, SMALL, with_changes
-from homogenization.config.figures import shown_of
+from homogenization.config.presentation import shown_of
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_metrics, figures_of, page_figures
 from homogenization.figures.style import STEPS, pattern_styles, variant_styles

@@ -1,7 +1,4 @@
-"""Check configurations, before Snakemake reads them, by `python -m homogenization.config.check FILE …`.
-
-Snakemake reads a --configfile before any line of a workflow, and names neither the line of a tab nor of an open brace.
-"""
+"""Check configurations before Snakemake, which names no lines: `python -m homogenization.config.check FILE …`."""
 
 import sys
 

@@ -55,11 +55,7 @@ class Claim(Section):
         return self
 
     def rows(self) -> list[dict[str, Any]]:
-        """Plain values of the claim for each row of the table `claims` in a model.
-
-        They are claim, statement, source, statistic, table, `where` (column -> value of the row that is judged) and
-        criterion (`above` or `below`: a number, or `between`: two).
-        """
+        """Plain values for each row of the table `claims`: what is claimed, the row that is judged, its criterion."""
         (name,) = (name for name in KINDS if getattr(self, name) is not None)
         kind = getattr(self, name)
         criterion = {name: getattr(self, name) for name in CRITERIA if getattr(self, name) is not None}
@@ -69,42 +65,29 @@ class Claim(Section):
         return [described | {"statistic": named.format(**where), "where": where} for where in kind.filters()]
 
 
-def load_claims(path: str | Path) -> list[Claim]:
-    """Read and check a file of claims, a YAML list.
-
-    Raises:
-        HomogenizationError: the file is missing or holds no YAML list, or entries are wrong; the message names each.
-    """
-    entries = read_yaml(path)
-    if not isinstance(entries, list):
-        raise HomogenizationError(f"{path}: holds no list of claims; write one entry `- claim: ...` for each")
-    problems: list[str] = []
-    claims: list[Claim] = []
-    for number, entry in enumerate(entries):
-        try:
-            claims.append(Claim.model_validate(entry))
-        except ValidationError as error:
-            name = entry.get("claim", f"number {number + 1}") if isinstance(entry, dict) else f"number {number + 1}"
-            problems += [f"{name}: {problem}" for problem in describe_problems(error, Claim)]
-    names = [claim.claim for claim in claims]
-    problems += [f"{name}: stands twice" for name in sorted({name for name in names if names.count(name) > 1})]
-    if problems:
-        listed = "\n".join(f"    - {problem}" for problem in problems)
-        raise HomogenizationError(f"{path}:\n{listed}\n    docs/claims.md describes every key.")
-    return claims
-
-
 def load_all_claims(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
     """`Claim.rows()` of the claims of several files, in their order.
 
     Raises:
-        HomogenizationError: `load_claims` refuses a file, or a name stands in two of them.
+        HomogenizationError: a file is missing or holds no YAML list, or entries are wrong; the message names each.
     """
     rows: list[dict[str, Any]] = []
+    names: set[str] = set()
+    problems: list[str] = []
     for path in paths:
-        known = {row["claim"] for row in rows}
-        for claim in load_claims(path):
-            if claim.claim in known:
-                raise HomogenizationError(f"{path}: {claim.claim}: stands in another file too; rename one of both.")
-            rows += claim.rows()
+        entries = read_yaml(path)
+        if not isinstance(entries, list):
+            raise HomogenizationError(f"{path}: holds no list of claims; write one entry `- claim: ...` for each")
+        for number, entry in enumerate(entries, 1):
+            name = entry.get("claim", f"number {number}") if isinstance(entry, dict) else f"number {number}"
+            try:
+                rows += Claim.model_validate(entry).rows()
+            except ValidationError as error:
+                problems += [f"{path}, {name}: {problem}" for problem in describe_problems(error, Claim)]
+            if name in names:
+                problems.append(f"{path}, {name}: stands twice; rename one of both")
+            names.add(name)
+    if problems:
+        listed = "".join(f"\n    - {problem}" for problem in problems)
+        raise HomogenizationError(f"mistakes in claims:{listed}\n    docs/claims.md describes every key.")
     return rows

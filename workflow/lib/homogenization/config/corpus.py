@@ -1,15 +1,14 @@
 """The part of the configuration on the corpus, and what a local file tells of it before anything runs."""
 
-import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from homogenization.config.paths import InputPath
 from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns
 from homogenization.run.errors import HomogenizationError, nearest
-from homogenization.run.sections import Section, refused
+from homogenization.run.sections import Section
 
 _HEAD = 1000  # rows that are looked at of a large file
 _READ_WHOLE = 2**24  # bytes of a file that is read to the end, in a quarter of a second
@@ -29,79 +28,90 @@ class Corpus(Section):
     text_column: str = "text"
     """Column that holds the review."""
     label_column: str | None = "label"
-    """Column of the labels, which probes predict; rows without one are left out. null, or a local file without a \
-column `label` where the key is left out: no labels."""
-    n_reviews: int | None = Field(None, ge=2, le=10_000_000)
-    """Reviews in the sample; null or `all`: as many as cleaning leaves of a local file. The sample is nested: raising \
-it adds shards."""
+    """Column of the labels, which probes predict; rows without one are left out. null: no labels."""
+    n_reviews: Annotated[
+        int | None, Field(ge=2, le=10_000_000), BeforeValidator(lambda given: None if given == "all" else given)
+    ] = None
+    """Reviews in the sample; null or `all`: as many as cleaning leaves of a local file."""
     balance_by: str | None = None
-    """Column over whose values the sample is balanced; null: none. Where the key is left out, the labels balance a \
-sample of a given size."""
+    """Column over whose values the sample is balanced; null: none."""
     shard_size: int = Field(50, ge=2, le=10_000_000)
-    """Reviews of a shard, the unit of work: each model reads each variant of a shard in one job, which loads the \
-model once. Larger shards load less. Smaller ones give more jobs side by side, repeat less after a failure, and take \
-less disk at a time where states are not kept. MAUVE is drawn from each shard."""
+    """Reviews of a shard: each model reads each variant of a shard in one job."""
     min_words: int = Field(20, ge=1)
     """Shorter reviews (in words, cleaned) are left out."""
     max_words: int = Field(400, ge=1)
     """Longer reviews are left out; keep it within the models' context."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def labels_where_there_are_any(cls, given: Any) -> Any:
-        """`label_column` is null for a local file without it; labels balance a sample of a given size."""
-        if not isinstance(given, dict):
-            return given
-        if "label_column" not in given and _lacks_column(given.get("source"), "label"):
-            given = given | {"label_column": None}
-        if given.get("n_reviews") == "all":
-            given = given | {"n_reviews": None}
-        if "balance_by" not in given and given.get("n_reviews") is not None:
-            given = given | {"balance_by": given.get("label_column", "label")}
-        return given
-
     @field_validator("source")
     @classmethod
     def local_file_exists(cls, source: str) -> str:
         """A source that looks like a file exists and has a readable format."""
+        suffix = Path(source).suffix.lower()
         if "://" in source:
             raise ValueError(f"{source!r} is an address; give the id of a data set on the hub, or download the file")
-        if is_local(source) or Path(source).suffix.lower() in OTHER_FILES:
-            suffix = Path(source).suffix
-            if suffix.lower() not in FORMATS:
-                raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(FORMATS)}")
-            if not Path(source).is_file():
-                raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
+        if (is_local(source) or suffix in OTHER_FILES) and suffix not in FORMATS:
+            raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(FORMATS)}")
+        if is_local(source) and not Path(source).is_file():
+            raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
         return source
-
-    @field_validator("max_words")
-    @classmethod
-    def not_below_the_least(cls, max_words: int, info: ValidationInfo) -> int:
-        """The upper bound is not below the lower one."""
-        if max_words < info.data.get("min_words", 1):
-            raise ValueError(f"{max_words} is below min_words ({info.data['min_words']})")
-        return max_words
-
-    _columns = model_validator(mode="after")(
-        refused(
-            lambda corpus: corpus.label_column == corpus.text_column,
-            "text_column and label_column are both {0.text_column!r}; without labels, set label_column: null",
-        )
-    )
 
     @model_validator(mode="after")
     def fits_its_file(self) -> Self:
-        """A local file can be read, has the columns, and enough rows; `all` becomes their number."""
-        if self.is_local:
-            if self.split != "train":
-                raise ValueError(f"split: {self.source} is a local file, which is read whole; leave split out")
-            try:
-                return _fitted(self)
-            except HomogenizationError as error:
-                raise ValueError(str(error).removeprefix("corpus: ")) from None  # which stands before it here
+        """A local file can be read, has the columns and enough rows; of a large one, its head is looked at.
+
+        What the file and the other keys say of labels, balance and number of reviews takes the place of what is left
+        out.
+        """
+        columns: dict[str, list[Any]] = {}
+        if self.is_local and self.split != "train":
+            raise ValueError(f"split: {self.source} is a local file, which is read whole; leave split out")
+        try:
+            if self.is_local and (self._is_small or not self.source.endswith(".json")):
+                columns = read_columns(Path(self.source), None if self._is_small else _HEAD)
+                if not any(columns.values()):
+                    raise HomogenizationError(f"{self.source} holds no rows. Give a source with reviews.")
+            corpus = self._with_labels(columns)
+            for key in ("text_column", "label_column", "balance_by") if columns else ():
+                if (column := getattr(corpus, key)) is not None and column not in columns:
+                    raise HomogenizationError(missing_column(key, column, self.source, columns))
+            return corpus._with_number(len(columns[self.text_column]) if columns and self._is_small else None)
+        except HomogenizationError as error:
+            raise ValueError(str(error).removeprefix("corpus: ")) from None  # which stands before it here
+
+    def _with_labels(self, columns: dict[str, list[Any]]) -> Self:
+        told, label = self.model_fields_set, self.label_column
+        if "label_column" not in told and columns and label not in columns and not nearest(label, columns):
+            label = None
+        balance_by = self.balance_by if "balance_by" in told or self.n_reviews is None else label
+        return self.model_copy(update={"label_column": label, "balance_by": balance_by})
+
+    def _with_number(self, n_rows: int | None) -> Self:
+        """It has the number of its reviews, which are not more than the rows of a file, as far as these are known."""
         if self.n_reviews is None:
-            raise ValueError("n_reviews: a data set of the hub needs a number of reviews")
+            return self.model_copy(update={"n_reviews": self._number_of_reviews(n_rows)})
+        if n_rows is not None and n_rows < self.n_reviews:
+            raise HomogenizationError(
+                f"n_reviews {self.n_reviews:,}: {self.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
+                "n_reviews to what cleaning leaves of these, or write `all`"
+            )
         return self
+
+    def _number_of_reviews(self, n_rows: int | None) -> int:
+        """How many reviews cleaning leaves of a local file: it is read and cleaned."""
+        if n_rows is None:
+            raise HomogenizationError("n_reviews: a data set of the hub and a file of 16 MB or more need a number")
+        from homogenization.corpus.cleaning import clean_reviews
+        from homogenization.corpus.reading import read_reviews
+        from homogenization.corpus.sampling import sample_size
+
+        read = read_reviews(self.source, self.text_column, self.label_column)
+        n_reviews = sample_size(clean_reviews(read), self.balanced_by, self.min_words, self.max_words)
+        if n_reviews < 2:
+            raise HomogenizationError(
+                f"n_reviews: cleaning leaves {n_reviews} reviews of {self.min_words} to {self.max_words} words in "
+                f"{self.source}. Widen min_words and max_words, or give a larger file"
+            )
+        return n_reviews
 
     @property
     def balanced_by(self) -> str | None:
@@ -113,66 +123,6 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
         """Whether the corpus is a file on this machine."""
         return is_local(self.source)
 
-
-def _fitted(corpus: Corpus) -> Corpus:
-    """The corpus with the number of its reviews; a file that it can't be taken from is refused.
-
-    Of a large file, only the head is looked at: what this does not tell is left to the job that reads the file.
-    """
-    path, whole = Path(corpus.source).expanduser(), _is_small(corpus.source)
-    columns = _columns(path)
-    if columns is not None and not any(columns.values()):
-        raise HomogenizationError(f"{corpus.source} holds no rows. Give a source with reviews.")
-    for key in ("text_column", "label_column", "balance_by"):
-        column = getattr(corpus, key)
-        if columns and column is not None and column not in columns:
-            raise HomogenizationError(missing_column(key, column, corpus.source, columns))
-    if corpus.n_reviews is None:
-        return corpus.model_copy(update={"n_reviews": _number_of_reviews(corpus)})
-    n_rows = len(columns[corpus.text_column]) if whole and columns else corpus.n_reviews
-    if n_rows < corpus.n_reviews:
-        raise HomogenizationError(
-            f"n_reviews {corpus.n_reviews:,}: {corpus.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
-            "n_reviews to what cleaning leaves of these, or write `all`"
-        )
-    return corpus
-
-
-def _number_of_reviews(corpus: Corpus) -> int:
-    """How many reviews cleaning leaves of a local file: it is read and cleaned."""
-    from homogenization.corpus.cleaning import clean_reviews
-    from homogenization.corpus.reading import read_reviews
-    from homogenization.corpus.sampling import sample_size
-
-    if not _is_small(corpus.source):
-        raise HomogenizationError(f"n_reviews: {corpus.source} is too large to count in a moment; write a number")
-    read = read_reviews(corpus.source, corpus.text_column, corpus.label_column)
-    n_reviews = sample_size(clean_reviews(read), corpus.balanced_by, corpus.min_words, corpus.max_words)
-    if n_reviews < 2:
-        raise HomogenizationError(
-            f"n_reviews: cleaning leaves {n_reviews} reviews of {corpus.min_words} to {corpus.max_words} words in "
-            f"{corpus.source}. Widen min_words and max_words, or give a larger file"
-        )
-    return n_reviews
-
-
-def _is_small(source: str) -> bool:
-    return Path(source).expanduser().stat().st_size <= _READ_WHOLE
-
-
-def _lacks_column(source: object, column: str) -> bool:
-    """Whether `source` is a local file whose columns can be read and include neither `column` nor a like spelling."""
-    if not (isinstance(source, str) and is_local(source)):
-        return False
-    try:
-        columns = _columns(Path(os.path.expandvars(source)).expanduser())
-    except (OSError, HomogenizationError):
-        return False  # the checks of the source say what is wrong
-    return bool(columns) and column not in columns and not nearest(column, columns)
-
-
-def _columns(path: Path) -> dict[str, list[Any]] | None:
-    """The cells of a local file, or of its head; None for a large file that has no head, such as an array of JSON."""
-    if _is_small(str(path)):
-        return read_columns(path)
-    return None if path.suffix.lower() == ".json" else read_columns(path, _HEAD)
+    @property
+    def _is_small(self) -> bool:
+        return self.is_local and Path(self.source).stat().st_size <= _READ_WHOLE

@@ -12,13 +12,10 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import refused
 
 _WORKFLOW = Path(__file__).parents[4]
-one_path = refused(
-    lambda path: set(path) & set("{}\n\0"),
-    "{!r}: a path has no braces, which are wildcards to Snakemake, and no breaks",
-)
+one_path = refused(lambda path: set(path) & set("{}\n"), "{!r}: a path has no braces (Snakemake's wildcards) or breaks")
 
 
-def expanded(path: str) -> str:
+def _expanded(path: str) -> str:
     """`path` with ~ and $VARIABLES replaced, so that one configuration serves several machines."""
     result = os.path.expandvars(os.path.expanduser(path))
     if unset := re.search(r"\$\{?(\w+)", result):
@@ -32,7 +29,7 @@ def _placed(path: str) -> str:
     return str(own) if path.startswith("config/") and own.is_file() and not os.path.exists(path) else path
 
 
-ExpandedPath = Annotated[str, AfterValidator(expanded)]
+ExpandedPath = Annotated[str, AfterValidator(_expanded)]
 InputPath = Annotated[ExpandedPath, AfterValidator(_placed)]
 
 

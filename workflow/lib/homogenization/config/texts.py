@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from homogenization.config.weights import TrainedWeights
+from homogenization.config.models import TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.names.variants import ORIGINAL, SIDES
 from homogenization.run.packages import package_folder

@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
+from homogenization.config.models import TrainedWeights
 from homogenization.config.paths import InputPath, readable
-from homogenization.config.weights import TrainedWeights
 from homogenization.run.sections import Option, refused, without_nulls
 from homogenization.writers.prompts import load_prompt
 

@@ -1,6 +1,6 @@
 """Where a model's weights come from -> a local folder with safetensors and tokenizer, or a GGUF file.
 
-An entry of the configuration (`homogenization.config.weights`) names one source by its first key. Nothing is read from
+An entry of the configuration (`homogenization.config.models`) names one source by its first key. Nothing is read from
 pickles, and no code comes with weights. Every parse of the Snakefile imports this module.
 """
 

@@ -49,6 +49,12 @@ def refused(when: Callable[[Any], Any], message: str) -> Callable[[Any], Any]:
     return check
 
 
+def ascending(values: Any, least: int) -> bool:
+    """Whether `values` is a list of different whole numbers from `least`, in ascending order."""
+    whole = isinstance(values, list) and values != [] and all(type(value) is int for value in values)
+    return whole and values[0] >= least and values == sorted(set(values))
+
+
 def names_of(names: Iterable[str], least: int = 0) -> Any:
     """The type of a list of different names, all of them among `names`; at least so many."""
     return Annotated[list[Literal[tuple(names)]], Field(min_length=least), AfterValidator(once)]
