@@ -67,7 +67,11 @@ SOURCES = "hub, path, package, wheel"
         ("corpus.source", "https://a.org/b.csv", "is an address; give the id of a data set on the hub, or download"),
         ("corpus.source", "my.xlsx", "'my.xlsx' ends in '.xlsx'; allowed: .parquet, .csv, .json, .jsonl"),
         ("parser.package", "no_such_parser", "'no_such_parser' is not installed"),
-        ("variants.front", LLM | {"prompt": "config/prompts/no.yaml"}, "variants.front.prompt: config/prompts/no.yaml"),
+        (
+            "variants.front",
+            LLM | {"prompt": "config/prompts/no.yaml"},
+            "variants.front.prompt: prompt config/prompts/no.yaml",
+        ),
         ("audit.ratings", ["no/such.csv"], "no/such.csv"),
         ("claims", "config/claim.yaml", "claims: config/claim.yaml: not readable as YAML ([Errno 2] No such file"),
         # weights
@@ -82,7 +86,7 @@ SOURCES = "hub, path, package, wheel"
         (
             "models.m.weights",
             {"hub": "https://huggingface.co/gpt2"},
-            "is not allowed; model id on the Hugging Face",
+            "is not allowed; Model id on the Hugging Face",
         ),
         ("models.m.weights", {"path": "no/such"}, "'no/such' is no folder; relative paths start at the working"),
         (
@@ -93,7 +97,7 @@ SOURCES = "hub, path, package, wheel"
         ("models.m.weights", {"path": "config", "gguf": "t.gguf"}, "the folder 'config' has no file 't.gguf'"),
         ("models.m.weights", {"package": "no_such_package"}, "'no_such_package' is not installed; install it or use"),
         ("models.m.weights", {"random": {"hidden_size": 8}}, "needs 'model_type', for example llama"),
-        ("models.m.weights", WHEEL | {"wheel": "tiny-lm"}, "'tiny-lm' is not allowed; wheel on pip's index"),
+        ("models.m.weights", WHEEL | {"wheel": "tiny-lm"}, "'tiny-lm' is not allowed; Wheel on pip's index"),
         ("models.m.weights", WHEEL | {"sha256": None}, "give 'gguf', the file, and 'sha256', its digest, both"),
         ("models.m.weights", HUB | {"sha256": WHEEL["sha256"]}, "give 'gguf', the file, and 'sha256'"),
         ("models.m.weights", WHEEL | {"sha256": "abc"}, "models.m.weights.sha256: 'abc' is not allowed; SHA-256 of"),
@@ -101,7 +105,7 @@ SOURCES = "hub, path, package, wheel"
         ("models.m", trained(penalty={"layers": [2, 2]}), "penalty.layers: [2, 2] is neither 'steepest' nor"),
         ("models.m", trained(of={"hub": "a/b", "seed": 1}), "weights.trained.of: 'seed' does not go with 'hub'"),
         ("similarity.encoder", {"random": LLAMA}, f"name exactly one of {SOURCES}; found {{'random'"),
-        ("similarity.encoder", {"hub": "a/b"}, "similarity: layer and threshold missing: the defaults"),
+        ("similarity", {"encoder": {"hub": "a/b"}}, "similarity: layer and threshold missing: the defaults"),
         # forms of a section
         ("keyphrases.scorer", "yake", "keyphrases.scorer: 'yake' is not allowed; allowed: tfidf, llm, column"),
         ("keyphrases.writer", "served", "'tfidf' with writer 'served'"),

@@ -1,11 +1,13 @@
 """The configuration as a whole: its defaults and keys, and what follows from it: shards, jobs, controls, contrasts."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import get_origin
 
+import jsonschema
 import polars as pl
 import pytest
 
@@ -13,10 +15,12 @@ from configured import ENDPOINT, problems, study_of
 from conftest import ROOT
 from homogenization.config.models import StartWeights, TrainedWeights
 from homogenization.config.presentation import example_choice
+from homogenization.config.schema import schema
 from homogenization.config.study import Study, load_study
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 from homogenization.run.sections import sections_in
+from homogenization.run.yaml_files import read_yaml
 
 NONE = {"rewriter": "none"}
 MODELS = {"b": {"weights": {"hub": "a/b"}}, "a": {"weights": {"hub": "a/a"}}}
@@ -250,6 +254,15 @@ def keys_of(form, prefix=""):
         else:
             for one in inner:
                 yield from keys_of(one, f"{key}.NAME." if get_origin(field.annotation) is dict else f"{key}.")
+
+
+def test_editors_know_the_schema_of_today():
+    """The file is made by `python -m homogenization.config.schema > config/schema.json`."""
+    assert (ROOT / "config/schema.json").read_text("utf-8") == schema()
+    for file in (ROOT / "config").glob("*.yaml"):
+        content = read_yaml(file)
+        if isinstance(content, dict):
+            jsonschema.validate(content, json.loads(schema()))
 
 
 def test_every_key_has_a_row_in_the_table_and_every_row_is_a_key_that_is_described():

@@ -1,7 +1,7 @@
 """The part of the configuration on the corpus, and what a local file tells of it before anything runs."""
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -30,7 +30,9 @@ class Corpus(Section):
     label_column: str | None = "label"
     """Column of the labels, which probes predict; rows without one are left out. null: no labels."""
     n_reviews: Annotated[
-        int | None, Field(ge=2, le=10_000_000), BeforeValidator(lambda given: None if given == "all" else given)
+        int | None,
+        Field(ge=2, le=10_000_000),
+        BeforeValidator(lambda given: None if given == "all" else given, int | Literal["all"] | None),
     ] = None
     """Reviews in the sample; null or `all`: as many as cleaning leaves of a local file."""
     balance_by: str | None = None

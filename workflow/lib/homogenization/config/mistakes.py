@@ -7,6 +7,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from homogenization.metrics.catalogue import METRIC_NAMES
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import nearest
 from homogenization.run.sections import sections_in
 
@@ -18,9 +19,9 @@ def describe_problems(error: ValidationError, root: type[BaseModel]) -> list[str
 
 def _described(problem: Any, root: type[BaseModel]) -> str:
     kind, given, location = problem["type"], problem["input"], problem["loc"]
-    message = problem["msg"].removeprefix("Value error, ")
     if kind == "value_error":
-        return ": ".join(filter(None, (_place(root, location)[0], message)))
+        return ": ".join(filter(None, (_place(root, location)[0], problem["msg"].removeprefix("Value error, "))))
+    message = problem["msg"][0].lower() + problem["msg"][1:]
     above, forms = _place(root, location[:-1])
     fields = {name: field for form in forms for name, field in form.model_fields.items()}
     described = fields[location[-1]].description if location[-1] in fields else None
@@ -41,7 +42,7 @@ def _described(problem: Any, root: type[BaseModel]) -> str:
         message = "input should be a mapping of keys"
     elif kind == "string_pattern_mismatch":
         message = described or message
-    return f"{where}: {given!r} is not allowed{nearest(str(given), allowed)}; {message[0].lower()}{message[1:]}"
+    return f"{where}: {given!r} is not allowed{nearest(str(given), allowed)}; {message}"
 
 
 def _place(root: type[BaseModel], location: tuple[str | int, ...]) -> tuple[str, list[type[Any]]]:
@@ -63,7 +64,7 @@ def unknown_names(given: Mapping[str, Any]) -> list[str]:
     if not all(isinstance(given.get(key, {}), dict) for key in ("models", "variants", "writers")):
         return []
     models = [single for name, entry in _keys(given.get("models")).items() for single in _single_models(name, entry)]
-    variants, metrics = [*_keys(given.get("variants"))], [*_names(given.get("metrics"))]
+    variants, metrics = [*{ORIGINAL: 0, **_keys(given.get("variants"))}], [*_names(given.get("metrics"))]
     known = {"models": models, "variants": variants, "pairs": variants, "labels": models + variants}
     known |= {"writer": [*_keys(given.get("writers"))], "metrics": metrics}
     sections = {name: _keys(section) for name, section in given.items() if name not in ("models", "variants")}
