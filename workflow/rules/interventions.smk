@@ -4,7 +4,6 @@ from homogenization.interventions.conditions import METRICS as INTERVENED_METRIC
 from homogenization.names.consequences import METRICS
 
 
-
 rule apply_interventions:
     """Runs reviews through a model in one condition, and measures their tokens after every block."""
     input:

@@ -130,7 +130,9 @@ use rule estimate as estimate_effects with:
         "<logs>/tables/estimate_effects.log",
     resources:
         # the runs of one model and variant are in memory at a time
-        mem_mb=per_attempt(8000 + (STUDY.interventions.n_reviews * len(STUDY.conditions) // 4 if STUDY.interventions else 0)),
+        mem_mb=per_attempt(
+            8000 + (STUDY.interventions.n_reviews * len(STUDY.conditions) // 4 if STUDY.interventions else 0)
+        ),
         runtime=per_attempt(240),
     params:
         tables={

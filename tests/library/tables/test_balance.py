@@ -112,10 +112,10 @@ def test_texts_that_are_the_same_are_in_no_comparison_and_a_pair_without_a_revie
     assert tabulate(similarity_of("a", "b"), nothing_read, pair).is_empty()
 
 
-@pytest.mark.parametrize(("bound", "balanced"), [(0.5, True), (0.49, False)])
-def test_the_bound_itself_is_balanced_and_what_is_unknown_is_neither(bound, balanced):
+@pytest.mark.parametrize(("difference", "balanced"), [(0.25, True), (0.26, False)])
+def test_the_bound_itself_is_balanced_and_what_is_unknown_is_neither(difference, balanced):
     rows = [("front", name, value) for name, value in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
-    rows += [("end", name, value + 0.5) for _, name, value in rows]
+    rows += [("end", name, value + difference) for _, name, value in rows]
     variants, names, f1 = zip(*rows, strict=True)
     one = [value if name == "a" else None for _, name, value in rows]
     columns = {"f1": f1, "loss_per_word": one, "words_hash": [f"{place}" for place in range(6)]}
@@ -123,7 +123,7 @@ def test_the_bound_itself_is_balanced_and_what_is_unknown_is_neither(bound, bala
         SIMILARITY_SCHEMA, variant=variants, review_id=names, accepted=True, changed=True, **columns
     )
     similarity = similarity.with_columns(first_word_changed=pl.lit(None, pl.Boolean))
-    table = tabulate(similarity, pl.DataFrame(schema=PREDICTIONS_SCHEMA), [("front", "end", "key")], bound)
+    table = tabulate(similarity, pl.DataFrame(schema=PREDICTIONS_SCHEMA), [("front", "end", "key")])
     assert table.select("covariate", "n_reviews", "balanced").rows() == [
         ("f1", 3, balanced),
         ("loss_per_word", 1, None),
