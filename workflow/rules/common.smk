@@ -1,12 +1,12 @@
 # The checked configuration, and functions that all rule files share.
 from pathlib import Path
 
-# Rules in a folder, and the scripts of their jobs, use the library beside them; rules from the address of a repository use
-# the one that pip has installed.
+# Rules in a folder, and the scripts of their jobs, use the library beside them; rules from the address of a repository
+# use the one that pip has installed.
 if isinstance(workflow.current_basedir, os.PathLike):
     LIBRARY = str(Path(workflow.current_basedir).parent / "lib")
     sys.path.insert(0, LIBRARY)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [LIBRARY, os.environ.get("PYTHONPATH")]))
+    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [LIBRARY, os.environ.get("PYTHONPATH")])))
 
 from homogenization.config.models import penalty_controls
 from homogenization.config.study import load_study
@@ -67,7 +67,7 @@ def per_attempt(amount):
 
 
 def memory(device_of=lambda wildcards: STUDY.device, **sizes):
-    """The memory of a job that runs a model, by the files of its weights; as much again with each attempt (--retries)."""
+    """Memory of a job that runs a model, by the files of its weights; as much again with each attempt (--retries)."""
     return lambda wildcards, input, attempt: attempt * ask.memory(
         device_of(wildcards), input.get("weights", input.get("encoder", [])), **sizes
     )
@@ -83,9 +83,20 @@ def writer_of(wildcards):
     return STUDY.writers[user.writer]
 
 
-def of_jobs(folder, jobs, suffix=".parquet"):
-    """A file in a folder of results for each job (model, variant, shard; within, a condition)."""
-    return [f"<results>/{folder}/{'/'.join(job)}{suffix}" for job in jobs]
+def writer_files(wildcards):
+    """The files of the weights of the language model that writes; an endpoint has its own."""
+    weights = writer_of(wildcards).weights
+    return weights.files(STUDY.results) if weights else []
+
+
+def writing_device(wildcards):
+    """Where the language model of a job runs that writes; an endpoint runs it elsewhere."""
+    return STUDY.device if writer_of(wildcards).weights else None
+
+
+def of_jobs(folder, jobs, suffix=".parquet", name=None):
+    """A file in a folder of results, or in one of its own there, for each job: model, variant, condition, shard."""
+    return [f"<results>/{folder}/{'/'.join(filter(None, [*job, name]))}{suffix}" for job in jobs]
 
 
 def of_variants(folder, variants, suffix=".parquet"):

@@ -14,7 +14,7 @@ rule read_corpus:
     conda:
         "../../envs/texts.yaml"
     params:
-        **STUDY.corpus.params("source", "subset", "revision", "split", "text_column", "label_column"),
+        asked=STUDY.corpus.params("source", "subset", "revision", "split", "text_column", "label_column"),
         code=code("read_corpus", "corpus"),
     script:
         "../scripts/read_corpus.py"

@@ -9,7 +9,7 @@ MADE_WITH = {} if STUDY.states.keep else {"made_with": params_of(EXTRACTED_WITH)
 
 
 rule measure_pooled:
-    """Measures the states of one model for one shard of a variant: pooled tokens, MAUVE between layers, or each review."""
+    """Measures states of a model for a shard of a variant: pooled tokens, MAUVE between layers, or each review."""
     input:
         states=STORE,
     output:

@@ -1,4 +1,4 @@
-# Tokens, bytes of states, memory of weights and jobs of a study, before anything runs on a GPU: snakemake --cores 4 plan
+# Tokens, bytes of states, memory of weights and jobs, before anything runs on a GPU: snakemake --cores 4 plan
 STARTS = {name: model.weights.start for name, model in STUDY.models.items()}
 
 # (variant, shard, variant whose tokens are counted): the original for what a language model writes

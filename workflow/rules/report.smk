@@ -21,8 +21,8 @@ rule make_report:
         sample=SAMPLE,
         keyphrases=PHRASES,
         variants=of_variants("variants", STUDY.variants),
-        texts=of_jobs("measures", STUDY.jobs, "/texts.parquet"),
-        tokens=of_jobs("measures", STUDY.jobs, "/tokens.parquet"),
+        texts=of_jobs("measures", STUDY.jobs, name="texts"),
+        tokens=of_jobs("measures", STUDY.jobs, name="tokens"),
         figures=[f"<results>/figures/{figure['name']}.svg" for figure in SHOWN_FIGURES],
         csv=[table["file"] for table in SHOWN_CSV],
     output:

@@ -1,6 +1,6 @@
 # Files of variants, states and measures -> long tables over all models, variants and shards -> estimates -> verdicts.
-# A job makes its tables one after the other; `tables` names the module that makes each, with its parameters. Tables that
-# a study does not have (OPTIONAL in common.smk) are neither made nor read.
+# A job makes its tables one after the other; `tables` names the module that makes each, with its parameters. Tables
+# that a study does not have (OPTIONAL in common.smk) are neither made nor read.
 
 # tables are made again where any of it is edited
 TABULATED_BY = (*MEASURED_BY, "variants", "metrics", "interventions.patterns", "interventions.schemas")
@@ -56,9 +56,9 @@ rule collect_texts:
 use rule collect_texts as collect with:
     input:
         **tables("similarity"),
-        matrices=of_jobs("measures", STUDY.jobs, "/matrices.parquet"),
-        attention=of_jobs("measures", STUDY.jobs, "/attention.parquet"),
-        texts=of_jobs("measures", STUDY.jobs, "/texts.parquet"),
+        matrices=of_jobs("measures", STUDY.jobs, name="matrices"),
+        attention=of_jobs("measures", STUDY.jobs, name="attention"),
+        texts=of_jobs("measures", STUDY.jobs, name="texts"),
         pooled=of_jobs("pooled", STUDY.jobs_of(["original"])),
         mauve=of_jobs("mauve", STUDY.jobs_of(STUDY.mauve.variants or STUDY.variants)),
         components=of_jobs("components", STUDY.jobs_of(STUDY.components.variants) if STUDY.components else []),

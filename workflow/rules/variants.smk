@@ -1,15 +1,4 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
-def writer_files(wildcards):
-    """The files of the weights of the language model that writes; an endpoint has its own."""
-    weights = writer_of(wildcards).weights
-    return weights.files(STUDY.results) if weights else []
-
-
-def writing_device(wildcards):
-    """Where the language model of a job runs that writes; an endpoint runs it elsewhere."""
-    return STUDY.device if writer_of(wildcards).weights else None
-
-
 # variants that are made from key phrases, and those that are made from the parse
 PHRASED = set(STUDY.rewritten) - set(STUDY.ladder)
 PARSED = set(STUDY.placed) - set(STUDY.written)
