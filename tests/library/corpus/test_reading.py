@@ -21,7 +21,7 @@ ROWS = [{"text": f"Review number {n} is fine.", "label": n % 2} for n in range(6
 def write(path, rows, newline="\n", bom=""):
     """Write rows in the format of the ending, with no reader's idea of a type."""
     if path.suffix == ".parquet":
-        pl.DataFrame(rows, strict=False).write_parquet(path)
+        pl.DataFrame(rows).write_parquet(path)
     elif path.suffix == ".csv":
         with path.open("w", encoding="utf-8", newline="") as file:
             file.write(bom)
@@ -49,14 +49,15 @@ def test_a_corpus_without_labels_has_empty_ones(tmp_path):
         ("share", [1, 0.5], [1.0, 0.5]),
         ("mixed", [1, "a"], ["1", "a"]),
         ("late", [None, "x"], [None, "x"]),
+        ("half", ["a\ud800", "b"], ["a", "b"]),
         ("tags", [[1], [2]], None),
         ("of", [{"a": 1}, None], None),
     ],
 )
-@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_further_columns_stay_beside_the_reviews(tmp_path, ending, name, cells, kept):
+def test_further_columns_stay_beside_the_reviews(tmp_path, name, cells, kept):
     rows = [{"text": f"Review {number} is fine.", name: cell} for number, cell in enumerate(cells)]
-    raw = read_reviews(write(tmp_path / f"r.{ending}", rows), "text", None)
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    raw = read_reviews(str(tmp_path / "r.json"), "text", None)
     name = "row_of_source" if name == "row" else name
     sample = sample_reviews(clean_reviews(raw), seed=0, start=0, stop=2, balance_by=None).sort("row")
     assert sample.columns == ["review_id", "text", "label", "rank", "row", *([name] if kept else [])]
@@ -152,14 +153,11 @@ def test_texts_and_labels_are_read_as_they_are_written(tmp_path, ending, newline
 def test_csv_is_read_as_another_reader_reads_it(tmp_path):
     """polars, told to take every cell for text; quoted or not, and short rows."""
     path = tmp_path / "r.csv"
-    path.write_text(
-        'label,text,more\n"None",a text,1\nNA,"a ""quoted"", one",\n,"one\ntwo",3\n"",last\n', encoding="utf-8"
-    )
+    path.write_text('label,text,more\n"None",a text,1\nNA,"a ""quoted"", one",\n,"one\ntwo",3\n"",last\n')
     source = pl.read_csv(path, infer_schema=False).fill_null("")
     reviews = read_reviews(str(path), "text", "label")
     assert reviews["text"].to_list() == source["text"].to_list()
-    assert reviews["label"].fill_null("").to_list() == source["label"].to_list() == ["None", "NA", "", ""]
-    assert reviews["label"].null_count() == 2
+    assert reviews["label"].to_list() == ["None", "NA", None, None]
 
 
 @pytest.mark.parametrize(

@@ -72,17 +72,13 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
     )
     worded = named.filter(pl.col("n_words") > 0).sort("review_id", "label", "row")
     clean = worded.unique("text", keep="first", maintain_order=True)
-    left_out = {
-        "without text": raw["text"].null_count(),
-        "without a label": raw.drop_nulls("text")["label"].null_count(),
-        "without words": len(labelled) - len(worded),
-        "duplicates": len(worded) - len(clean),
-    }
-    reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items() if number)
-    summary = f"corpus: {len(clean)} reviews of {len(raw)} rows are left after cleaning ({reasons or 'none left out'})"
-    announce(summary) if len(clean) < _MOST * len(raw) else logging.info(summary)
     if clean.is_empty():
         raise HomogenizationError(
             f"corpus: none of the {len(raw)} rows has both words and a label. Check text_column and label_column."
         )
+    summary = (
+        f"corpus: {len(clean)} reviews of {len(raw)} rows are left after cleaning ({len(raw) - len(worded)} without "
+        f"words or a label, {len(worded) - len(clean)} duplicates)"
+    )
+    announce(summary) if len(clean) < _MOST * len(raw) else logging.info(summary)
     return clean

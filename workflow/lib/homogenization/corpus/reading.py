@@ -3,6 +3,7 @@
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from polars import selectors
@@ -43,7 +44,8 @@ def read_reviews(
     """
     try:
         if is_local(source):
-            read = pl.DataFrame(read_columns(Path(source).expanduser()), strict=False)
+            columns = read_columns(Path(source).expanduser())
+            read = pl.DataFrame({name: list(map(_encodable, columns[name])) for name in columns}, strict=False)
         else:
             read = _of_hub(source, subset, revision, split)
         read = read.select(~(selectors.nested() | selectors.binary()))
@@ -69,6 +71,11 @@ def read_reviews(
     further = read.drop(text_column, *[label_column] * bool(label_column))
     own = {"row": pl.int_range(len(read), dtype=pl.Int64, eager=True), "text": texts, "label": labels}
     return pl.DataFrame(own).hstack(further.rename(lambda name: f"{name}_of_source" if name in _OWN else name))
+
+
+def _encodable(cell: Any) -> Any:
+    """A cell without lone surrogates, which JSON may hold and UTF-8 may not."""
+    return cell.encode(errors="ignore").decode() if isinstance(cell, str) and not cell.isascii() else cell
 
 
 def label_texts(labels: pl.Series) -> pl.Series:

@@ -203,19 +203,8 @@ class Adjunct:
             return False
         return {words[number] for number in self._inside if clause.refers(number)} <= subjects
 
-    def order(self, place: str) -> list[tuple[int, int] | str]:
-        """The parts of the sentence, without its stop, with the adjunct at the "front" or at the "end".
-
-        They are first and last token, or a comma: those around the adjunct go with it. One follows it at the front, one
-        precedes it at the end where it has to.
-        """
-        clause, own = self.clause, (self.first, self.last)
-        spans = (clause.lead, self.first - 1), (max(clause.lead, self.last + 1), len(clause.doc) - 1)
-        rest = [clause.trimmed(*span) for span in spans if any(map(clause.is_word, range(span[0], span[1] + 1)))]
-        # "But, of course, it works": the comma is the adjunct's
-        lead = [(0, 0), ","][: min(clause.lead, 1) if self.first == clause.lead else clause.lead]
-        if place == "front":
-            return [*lead, own, ",", *rest]
-        is_concessive = clause.words[self._opening] in lexicon.CONCESSIVE
-        has_comma = self.first == self.last or self._is_discourse or is_concessive
-        return [*lead, *rest, *[","][:has_comma], own]
+    @property
+    def takes_comma(self) -> bool:
+        """Whether a comma precedes it at the end of the sentence."""
+        is_concessive = self.clause.words[self._opening] in lexicon.CONCESSIVE
+        return self.first == self.last or self._is_discourse or is_concessive

@@ -21,23 +21,23 @@ def names_in(sentences: list[Sentence]) -> frozenset[str]:
     )
 
 
-def within_a_sentence(sentence: Sentence, names: frozenset[str]) -> str:
-    """The first word of a sentence, spelled as within one.
+def spelled_within(sentence: Sentence, names: frozenset[str]) -> str:
+    """A sentence with its first word spelled as within one.
 
     "I", acronyms and words of mixed case keep their capital. So do `names`, words before another capital (a name) and
     the first word of a quote, unless they are stop words: titles ("The Cell") capitalise these too.
     """
     run, following = sentence.runs[0], sentence.runs[1:2]
-    word = sentence.core(run)
+    word, (start, end) = sentence.core(run), sentence.characters(run.first, run.last)
     lowered = word[0].lower() + word[1:]
-    if folded(word).split("'")[0] == "i" or any(letter.isupper() for letter in word[1:]):
-        return word
+    if folded(word).split("'")[0] == "i" or any(letter.isupper() for letter in word[1:]) or len(lowered) != len(word):
+        return sentence.text
     if not is_stop_word(folded(word)) and folded(word) not in _NOT_OF_NAMES:
         begins_a_name = any(sentence.core(other)[0].isupper() and run.last + 1 == other.first for other in following)
         begins_a_quote = run.first > 0 and sentence.doc[run.first - 1].text in _OPENING_QUOTES
         if begins_a_name or begins_a_quote or {word, word.removesuffix("'s")} & names:
-            return word
-    return lowered if folded(lowered) == folded(word) and len(lowered) == len(word) else word
+            return sentence.text
+    return sentence.text[:start] + lowered + sentence.text[end:]
 
 
 def begun(text: str) -> str:

@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from homogenization.variants.adjuncts import Adjunct, adjuncts_of
-from homogenization.variants.capitals import begins_with_capital, begun, names_in, within_a_sentence
+from homogenization.variants.capitals import begins_with_capital, begun, names_in, spelled_within
 from homogenization.variants.clauses import MainClause
 from homogenization.variants.phrases import Phrase, Placement, overlap, place_in_sentence, term_of
 from homogenization.variants.sentences import Sentence
 
 _STOP = re.compile(r"[,;:.!?…]+$")
 _TOUCHED = re.compile(r"(?<=\w)(?=[(\[{]\w[^)\]}\s]*\s)")  # a bracket that opens behind a word: "Cooper(the father)"
-_OPENING, _CLOSING = frozenset("\"'“‘([{«*_`"), frozenset("\"'”’)]}»*_`´")
 
 
 def move_naturally(
@@ -58,37 +57,20 @@ def _ranked(sentence: Sentence, keys: Sequence[Phrase], which: str) -> Iterator[
 def _written(sentence: Sentence, adjunct: Adjunct, place: str, names: frozenset[str]) -> tuple[str, int]:
     """The sentence with an adjunct at a place, and the first character of the adjunct in it.
 
-    Where it stands there, the sentence is as it was. Otherwise quotes and brackets go with their words, the stops come
-    last, and capitals follow the new first word; `names` are the words that keep theirs.
+    Where it stands there, the sentence is as it was. Otherwise the stops come last, and capitals follow the new first
+    word; `names` are the words that keep theirs. The commas around the adjunct go; one follows it at the front, and one
+    precedes it at the end where it has to.
     """
-    text, own = sentence.text, (adjunct.first, adjunct.last)
+    start, end = sentence.characters(adjunct.first, adjunct.last)
     if place == adjunct.place:
-        return text, sentence.characters(*own)[0]
-    stop = _STOP.search(text)[0]
-    old, new = sentence.characters(sentence.runs[0].first, sentence.runs[0].last), within_a_sentence(sentence, names)
-    written, start = "", 0
-    for part in adjunct.order(place):
-        if part == ",":
-            written += ","
-            continue
-        begin, end = sentence.characters(*_with_marks(sentence, *part))
-        words = text[begin : min(end, len(text) - len(stop))]
-        if begin <= old[0] < end:
-            words = words[: old[0] - begin] + new + words[old[1] - begin :]
-        written += " " * bool(written)
-        if part == own:
-            start = len(written) + sentence.characters(*part)[0] - begin
-        written += words
-    if begins_with_capital(sentence):
-        written = begun(written)
-    return _TOUCHED.sub(" ", written) + stop, start
-
-
-def _with_marks(sentence: Sentence, first: int, last: int) -> tuple[int, int]:
-    """Some tokens with the opening and closing marks that touch them."""
-    doc = sentence.doc
-    while first and not doc[first - 1].whitespace_ and doc[first - 1].text in _OPENING:
-        first -= 1
-    while last + 1 < len(doc) and not doc[last].whitespace_ and doc[last + 1].text in _CLOSING:
-        last += 1
-    return first, last
+        return sentence.text, start
+    text, n_lead = spelled_within(sentence, names), adjunct.clause.lead
+    own, stop = text[start:end], _STOP.search(text)[0]
+    lead = sentence.characters(0, n_lead - 1)[1] if n_lead else 0
+    rest = [_TOUCHED.sub(" ", part.strip(" ,")) for part in (text[lead:start], text[end:].removesuffix(stop))]
+    # "But, of course, it works": the comma is the adjunct's
+    coordinator = text[:lead].rstrip(",") if adjunct.first == n_lead else text[:lead]
+    before = " ".join(filter(None, [coordinator, *rest] if place == "end" else [coordinator]))
+    before += "," * (place == "end" and adjunct.takes_comma) + " " * bool(before)
+    written = before + own + (f", {' '.join(filter(None, rest))}" if place == "front" else "")
+    return (begun(written) if begins_with_capital(sentence) else written) + stop, len(before)

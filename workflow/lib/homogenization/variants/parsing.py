@@ -48,18 +48,14 @@ def parse_reviews(reviews: pl.DataFrame, package: str) -> "list[Doc]":
         package: Package of the pipeline, as in `load_pipeline`.
     """
     sentences = [text[slice(*span)] for text in reviews["text"] for span in sentence_spans(text)]
-    parsed = [sentence if is_parsed(sentence) else "" for sentence in sentences]
-    if n_left_out := parsed.count(""):
+    too_long = [len(one) > LONGEST_PARSED or max(map(len, one.split())) > LONGEST_RUN for one in sentences]
+    if any(too_long):
         announce(
-            f"parser: {n_left_out} sentences are not parsed and stay as they are, since they have over "
+            f"parser: {sum(too_long)} sentences are not parsed and stay as they are, since they have over "
             f"{LONGEST_PARSED} characters, or over {LONGEST_RUN} without white space."
         )
+    parsed = ("" if is_long else one for one, is_long in zip(sentences, too_long, strict=True))
     return list(load_pipeline(package).pipe(parsed))
-
-
-def is_parsed(sentence: str) -> bool:
-    """Whether a sentence is parsed; one that is no sentence of a language stays as it is."""
-    return len(sentence) <= LONGEST_PARSED and max(map(len, sentence.split())) <= LONGEST_RUN
 
 
 def write_parse(docs: "Sequence[Doc]", path: str | Path) -> None:

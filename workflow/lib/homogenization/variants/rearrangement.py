@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from homogenization.corpus.sentences import words
-from homogenization.variants.capitals import begins_with_capital, begun, within_a_sentence
+from homogenization.variants.capitals import begins_with_capital, begun, spelled_within
 from homogenization.variants.phrases import Phrase, overlap
 from homogenization.variants.positions import Layout
 from homogenization.variants.sentences import Sentence
@@ -87,9 +87,7 @@ def _without(sentence: Sentence, phrases: Sequence[Phrase], names: frozenset[str
 
     ("Oz,") leaves its comma where it was, and ("Help!") takes its mark along unless that ends the sentence.
     """
-    start, end = sentence.characters(sentence.runs[0].first, sentence.runs[0].last)
-    text = sentence.text[:start] + within_a_sentence(sentence, names) + sentence.text[end:]
-    rest, moved, at = "", [], 0
+    text, rest, moved, at = spelled_within(sentence, names), "", [], 0
     for start, end, number, _ in _cores(sentence, phrases):
         rest, at = rest + text[at:start], end - (end == len(text) and text[-1] == ".")  # "Jr." ends in the stop
         if number < 0:

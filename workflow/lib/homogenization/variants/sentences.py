@@ -20,6 +20,7 @@ _BOUND = frozenset(
 ) | {"nmod", "nummod", "pcomp", "pobj", "poss", "preconj", "predet", "prt", "punct", "quantmod", "relcl", "ROOT"}
 # spaCy's kinds of entities that are names; the others are numbers and dates
 _NAMES = frozenset(("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"))
+_APOSTROPHES = ("'", "’")
 _LIST_NUMBER = re.compile(r"(^| )\(?\d{1,2}[.)]( |$)")
 
 
@@ -134,10 +135,8 @@ class Sentence:
     def constituents(self) -> list[Phrase]:
         """All constituents of no more than `MOST_WORDS` words, in reading order; some contain others."""
         numbers = [token.i for token in self.doc if token.pos_ not in ("PUNCT", "SYM", "X", "SPACE")]
-        whole = (self.phrase(*span) for span in self.subtrees if span is not None)
-        short = (phrase for phrase in whole if phrase and len(phrase.term.split()) <= MOST_WORDS)
-        found = chain((phrase for n in numbers for phrase in self._around(n, n)), short)
-        return sorted(dict.fromkeys(found), key=lambda phrase: (phrase.start, phrase.end))
+        found = dict.fromkeys(phrase for n in numbers for phrase in self._around(n, n))
+        return sorted(found, key=lambda phrase: (phrase.start, phrase.end))
 
     @cached_property
     def _chunks(self) -> dict[int, tuple[int, int]]:
@@ -205,8 +204,15 @@ def _may_begin(token: "Token") -> bool:
 
 
 def _is_mark(token: "Token") -> bool:
-    """Whether a token is punctuation, and no symbol or apostrophe of a word ($, %, boys')."""
+    """Whether a token is punctuation, and no symbol or apostrophe of a word ($, %, boys', cafe')."""
+    if token.text in _APOSTROPHES and not any(map(_opens_quote, token.doc[: token.i])):
+        return _opens_quote(token)
     return token.is_punct and token.dep_ != "case" and token.text not in "$%#+@"
+
+
+def _opens_quote(token: "Token") -> bool:
+    before = token.doc[token.i - 1]
+    return token.text in "'‘" and not token.whitespace_ and (not token.i or before.whitespace_ != "" or before.is_punct)
 
 
 def is_closed(text: str) -> bool:
