@@ -61,6 +61,7 @@ def first(tmp_path_factory) -> Directory:
     config = SMALL | {
         "results": "results",
         "corpus": {"source": "config/reviews.jsonl", "n_reviews": 4, "shard_size": 4},
+        "consequences": None,
         "writers": {"tiny": writer | {"weights": {"path": str(build_chat_model(folder / "chat"))}}},
         "variants": {
             "original": {"rewriter": "none"},

@@ -18,7 +18,7 @@ def test_a_study_whose_writer_fails_describes_the_rest(project, tmp_path):
     project.config["components"] = {"variants": ["paraphrase"]}
     project.config["corpus"]["shard_size"] = 12
     pairs = [["front", "original"], ["front", "paraphrase"], ["paraphrase", "original"]]
-    project.config["contrasts"] |= {"pairs": pairs}
+    project.config["contrasts"] = {"pairs": pairs}
     figures = [f"results/figures/{name}.svg" for name in FIGURES]
     project.make("tables", *figures, OMP_NUM_THREADS="1")
     results = project.folder / "results"
