@@ -35,7 +35,7 @@ test: $(VENV)/.dev
 # faults, reruns, cache, Slurm, browser, real models, and the library's properties on more examples; numbers also
 # with the kernels of a processor that has AVX2 and no more
 test-long: $(VENV)/.dev
-	@$(PYTEST) --reuse-run --verbose --hypothesis-profile thorough -m "long or hypothesis" tests/long tests/library
+	@$(PYTEST) --verbose --hypothesis-profile thorough -m "long or hypothesis" tests/long tests/library
 	@OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 \
 	  $(PYTEST) --quiet tests/library/metrics tests/library/measures
 

@@ -15,10 +15,8 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -44,7 +42,6 @@ ROOT = Path(__file__).parents[1]
 # what takes longest begins first, so that no core waits for it at the end
 FIRST = ("small_run", "kills", "slurm", "training", "reruns", "cache")
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
-WANTED = pytest.StashKey[str]()  # what the finished run has to be made of
 SHARED = Path(os.environ.get("HOMOGENIZATION_SHARED", ROOT.parent / "shared"))
 LLAMA = {
     "model_type": "llama",
@@ -77,27 +74,6 @@ SMALL = {
     },
     "consequences": {"n_reviews": 12},
 }
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--reuse-run",
-        action="store_true",
-        help="take the finished small run that the last call left, if it would differ in nothing",
-    )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """What the finished run is made of, as it is when pytest is called: all of its processes ask for the same."""
-    if hasattr(config, "workerinput"):
-        config.stash[WANTED] = config.workerinput["wanted"]
-    else:
-        config.stash[WANTED] = _fingerprint() + ("" if config.getoption("reuse_run") else f" {time.time_ns()}")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node) -> None:
-    node.workerinput["wanted"] = node.config.stash[WANTED]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -237,14 +213,14 @@ def project(tmp_path) -> Project:
 def finished_run(request) -> Path:
     """The folder of a real, complete run of the small configuration; tests copy it and do not write to it.
 
-    It stands in pytest's cache: the processes of one call of pytest share it, and the next call with `--reuse-run`
-    takes it as it is unless the workflow, the configuration or an installed package differs.
+    It stands in pytest's cache, for all processes and calls of pytest, and is made again where the workflow, the
+    configuration or an installed package differs.
     """
     cache = request.config.cache.mkdir("finished_run")
-    folder, made_by = cache / "project", cache / "made_by"
-    wanted = request.config.stash[WANTED]
-    with _locked(cache / "lock"):
-        if not made_by.exists() or not made_by.read_text().startswith(wanted):
+    folder, made_by, wanted = cache / "project", cache / "made_by", _fingerprint()
+    with open(cache / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made_by.exists() or made_by.read_text() != wanted:
             made_by.unlink(missing_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
             copy_workflow(folder)
@@ -267,14 +243,6 @@ def _fingerprint() -> str:
             if file.is_file() and "__pycache__" not in file.parts:
                 digest.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
     return digest.hexdigest()
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Wait until no other process holds the lock at `path`."""
-    with open(path, "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 @pytest.fixture
