@@ -11,17 +11,6 @@ import pytest
 selenium = pytest.importorskip("selenium")
 from selenium import webdriver  # noqa: E402
 
-_ARGUMENTS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
 
 @contextmanager
 def chromium(profile: Path, width: int = 1366, height: int = 768) -> Iterator[webdriver.Chrome]:
@@ -31,7 +20,7 @@ def chromium(profile: Path, width: int = 1366, height: int = 768) -> Iterator[we
         pytest.skip("chromium and chromedriver are not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for argument in (*_ARGUMENTS, f"--user-data-dir={profile}"):
+    for argument in ("--headless", "--no-sandbox", f"--user-data-dir={profile}"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))

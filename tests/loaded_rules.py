@@ -20,8 +20,8 @@ from homogenization.run.code_hash import LIBRARY
 
 SCRIPTS = ROOT / "workflow/scripts"
 ENVIRONMENTS = [ROOT / f"envs/{name}.yaml" for name in ("torch", "texts", "analysis")]
-PIP_NAMES = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}
-BROUGHT = {"yaml", "jinja2", "markupsafe"}  # by transformers and by altair
+PIP_NAMES = {"sklearn": "scikit-learn"}
+BROUGHT = {"yaml", "jinja2", "markupsafe"}  # by transformers
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
 WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1"}
 # every metric, key phrases and a variant by language models, a control, fluency, an audit

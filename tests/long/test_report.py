@@ -13,7 +13,7 @@ from selenium.webdriver.support.ui import Select
 from browser import chromium, kinds_of_requests, severe
 
 SHADES = "return [...document.querySelectorAll('#left-text .token')].map(token => token.style.background)"
-LINES = "return [...document.querySelectorAll('#charts .mark-line path')].map(path => path.getAttribute('d'))"
+LINES = "return [...document.querySelectorAll('#charts .curve')].map(path => path.getAttribute('d'))"
 WIDER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 

@@ -155,7 +155,7 @@ def drawn(names):
         if figure.on_page:
             labels = {"title": figure.title}
             svg = report(svg, caption=f"../report/{figure.caption}", category=figure.section, labels=labels)
-        files += [svg, f"<results>/figures/{figure.name}.pdf"]
+        files += [svg, f"<results>/figures/{figure.name}.pdf"] if STUDY.figures.style == "paper" else [svg]
     return files
 
 

@@ -1,11 +1,10 @@
-# Tables -> figures, as SVG and PDF. Labels are parameters of these rules alone; workflow/lib/homogenization/figures
+# Tables -> figures, as SVG; for a paper, as PDF too. Labels are parameters of these rules alone; workflow/lib/homogenization/figures
 # /catalogue.py says which figures a study has.
 from homogenization.config.presentation import shown_of
 
 DRAWN_BY = (*ESTIMATED_BY, "interventions.conditions", "claims", "figures")
-OF_STATES = ["one_token", "metric", "first_token", "extrema", "mauve", "attention_heatmap", "attention_profile"]
-OF_STATES += ["components"]
-OF_CONTRASTS = ["disorder", "disorder_depth", "contrast", "parts", "similarity", "placement", "balance"]
+OF_STATES = ["one_token", "metric", "first_token", "extrema", "mauve", "attention_heatmap", "components"]
+OF_CONTRASTS = ["disorder", "disorder_depth", "contrast", "similarity", "placement", "balance"]
 OF_CONTRASTS += ["dose", "conditions", "probes", "training"]
 
 

@@ -37,9 +37,6 @@ rule collect_texts:
         tables={
             "tables.similarity": {
                 "variants": sorted(STUDY.rewritten),
-                "positions": {
-                    name: getattr(STUDY.variants[name], "position", None) for name in sorted(STUDY.rewritten)
-                },
                 "always_accepted": sorted(set(STUDY.rewritten) - set(STUDY.placed)),
                 "threshold": STUDY.similarity.threshold,
                 "max_excess": STUDY.fluency.max_excess if STUDY.fluency else None,

@@ -1,4 +1,4 @@
-"""Draw figures one after the other, each as SVG and PDF, with functions of library modules."""
+"""Draw figures one after the other, each as SVG and perhaps as PDF, with functions of library modules."""
 
 from importlib import import_module
 
@@ -13,8 +13,9 @@ OF_CSV = {"balance": BALANCE_SCHEMA, "doses": DOSE_MEANS_SCHEMA}
 
 with job(snakemake), house_style(snakemake.params.style):
     tables = {name: read_input(files, OF_CSV.get(name)) for name, files in snakemake.input.items()}
-    outputs = iter(snakemake.output)
-    for function, own in snakemake.params.figures:
+    n_files = len(snakemake.output) // len(snakemake.params.figures)
+    for place, (function, own) in enumerate(snakemake.params.figures):
         module, _, name = function.partition(".")
         draw = getattr(import_module(f"homogenization.figures.{module}"), name)
-        save_figure(draw(tables, Shown(**snakemake.params.shown | own)), next(outputs), next(outputs))
+        files = snakemake.output[place * n_files : (place + 1) * n_files]
+        save_figure(draw(tables, Shown(**snakemake.params.shown | own)), *files)

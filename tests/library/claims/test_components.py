@@ -11,7 +11,7 @@ from homogenization.statistics.estimate import Settings
 
 N_REVIEWS, N_BLOCKS = 20, 3
 NAMES = ("attention", "attention_addition", "feed_forward", "feed_forward_addition", "norm_1", "norm_2")
-SETTINGS = Settings(100, 0.95, 0)
+SETTINGS = Settings(draws=100)
 
 
 @pytest.fixture(scope="module")
@@ -53,20 +53,16 @@ def test_changes_are_summed_by_kind_and_the_lead_is_that_over_the_largest_other(
 
 
 def test_a_claim_on_components_is_judged_by_them_and_one_on_a_component_that_is_not_there_is_not(components):
-    told = {"statement": "So it is.", "source": "someone"}
-    kinds = {"down": {"change": "attention"}, "most": {"largest": ["attention", "feed_forward"]}}
-    kinds = {name: of | {"metric": "cosine_anisotropy", "view": "all_tokens"} for name, of in kinds.items()}
-    criteria = {"down": {"below": 0}, "most": {"above": 0}}
-    claims = [
-        Claim.model_validate(told | {"claim": name, "component": of} | criteria[name]) for name, of in kinds.items()
-    ]
-    rows = [row for claim in claims for row in claim.rows()]
-    resampling = {"draws": 100, "confidence": 0.95, "seed": 0}
+    cell = {"metric": "cosine_anisotropy", "view": "all_tokens"}
+    told = {"claim": "so", "statement": "So it is.", "source": "someone"}
+    down = Claim.model_validate(told | {"component": cell | {"change": "attention"}, "below": 0}).rows()
+    most = Claim.model_validate(
+        told | {"component": cell | {"largest": ["attention", "feed_forward"]}, "above": 0}
+    ).rows()
+    rows, resampling = [*down, *({**row, "claim": "most"} for row in most)], {"draws": 100, "seed": 0}
     found = tabulate(rows, ["m"], resampling, components=components)
-    assert found.select("compared", "verdict").rows() == [
-        ("attention", "yes"),
-        ("attention, feed_forward − others", "no"),  # additions move more than the feed-forward network
-    ]
+    named = ["attention", "attention, feed_forward − others"]
+    # additions move more than the feed-forward network
+    assert found.select("compared", "verdict").rows() == list(zip(named, ["yes", "no"], strict=True))
     parallel = components.filter(pl.col("component") != "feed_forward")
-    found = tabulate(rows, ["m"], resampling, components=parallel)
-    assert found["verdict"].to_list() == ["yes", "not tested"]
+    assert tabulate(rows, ["m"], resampling, components=parallel)["verdict"].to_list() == ["yes", "not tested"]

@@ -47,25 +47,16 @@ def judged(claims, models=("m",), **tables):
 @pytest.mark.parametrize(
     ("row", "criterion", "verdict"),
     [
-        ({"verdict": "higher"}, {"above": 0}, "yes"),
         ({"verdict": "more alike"}, {"above": 0}, "yes"),
         ({"verdict": "less alike"}, {"below": 0}, "no"),
-        ({"verdict": "more alike", "mean": -0.1}, {"below": 0}, "yes"),
-        ({"verdict": "lower", "mean": -0.1}, {"above": 0}, "no"),
-        ({"verdict": "negligible"}, {"above": 0}, "negligible"),
+        ({"verdict": "lower", "mean": -0.1}, {"below": 0}, "yes"),
         ({"verdict": "negligible"}, {"below": 0}, "negligible"),
-        ({"verdict": "undecided"}, {"above": 0}, "undecided"),
-        ({"verdict": "not tested"}, {"above": 0}, "not tested"),
         # p decides, whatever the interval says
         ({"verdict": "undecided", "reach": 0.01}, {"above": 0}, "undecided"),
         # a size of its own: the interval decides, whatever the row says of 0
         ({}, {"above": 0.04}, "yes"),
         ({}, {"above": 0.07}, "undecided"),
-        ({}, {"above": 0.2}, "no"),
         ({"verdict": "negligible"}, {"above": 0.2}, "no"),
-        ({}, {"below": 0.2}, "yes"),
-        ({}, {"below": 0.1}, "undecided"),
-        ({}, {"below": 0.01}, "no"),
         ({"mean": 0.5, "reach": 0.25}, {"between": [0.25, 0.75]}, "yes"),
         ({}, {"between": [0.1, 0.9]}, "undecided"),
         ({}, {"between": [0.2, 0.9]}, "no"),
@@ -73,7 +64,6 @@ def judged(claims, models=("m",), **tables):
         ({"verdict": "not tested", "reason": "a place"}, {"between": [0.04, 0.16]}, "yes"),
         ({"reason": "one review decides", "verdict": "undecided"}, {"above": 0.04}, "undecided"),
         ({"verdict": None}, {"above": 0}, "yes"),
-        ({"verdict": None, "reach": 0.2}, {"above": 0}, "undecided"),
         # of one value, or none
         ({"ci_low": nan, "ci_high": nan}, {"above": 0}, "not tested"),
         ({"mean": nan}, {"between": [0, 1]}, "not tested"),
@@ -96,83 +86,58 @@ def test_what_is_above_a_bound_is_not_below_it(mean, reach, bound):
 
 def test_rows_are_those_of_the_tables_with_four_digits():
     views = {"raw_without_first": -0.0293931, "raw": -0.0263947}
+    last = {"layer": 4, "depth": 1.0, "verdict": "more alike"}
     contrasts = table(
         "contrasts",
         *({"view": view, "layers": "all", "mean": 2 * mean} for view, mean in views.items()),
-        *(
-            {"view": view, "layer": layer, "depth": layer / 4, "mean": mean * layer / 4, "verdict": "more alike"}
-            for view, mean in views.items()
-            for layer in (3, 4)
-        ),
+        *(last | {"view": view, "mean": mean} for view, mean in views.items()),
+        last | {"view": "raw", "layer": 3, "depth": 0.75},
         # what is not of all reviews, or after the final norm
-        {"view": "raw", "layer": 4, "depth": 1.0, "mean": 9.0, "group": "news"},
-        {"view": "raw", "layer": 4, "depth": 1.0, "mean": 9.0, "point": "final_norm"},
+        last | {"view": "raw", "mean": 9.0, "group": "news"},
+        last | {"view": "raw", "mean": 9.0, "point": "final_norm"},
         {"view": "predictions", "point": "predictions", "metric": "loss_per_word", "mean": 0.6612345},
     )
-    depth = table(
-        "depth", {"variant": "original", "view": "raw", "statistic": "steepest", "mean": 0.3, "verdict": None}
-    )
-    loss = {"metric": "loss_per_word", "variant": "front", "minus": "original"}
-    found = judged(
-        [
-            {"contrast": {"metric": RANK, "variant": "front", "minus": "original"}, "below": 0},
-            {"contrast": loss, "above": 0},
-            {"depth": {"metric": RANK, "statistic": "steepest", "view": "raw"}, "between": [0.25, 0.75]},
-        ],
-        contrasts=contrasts,
-        depth=depth,
-    )
+    place = {"variant": "original", "view": "raw", "statistic": "steepest", "mean": 0.3, "verdict": None}
+    pair = {"variant": "front", "minus": "original"}
+    claims = [
+        {"contrast": pair | {"metric": RANK}, "below": 0},
+        {"contrast": pair | {"metric": "loss_per_word"}, "above": 0},
+        {"depth": {"metric": RANK, "statistic": "steepest", "view": "raw"}, "between": [0.25, 0.75]},
+    ]
+    found = judged(claims, contrasts=contrasts, depth=table("depth", place))
     assert found.columns == list(CLAIMS_SCHEMA)
     assert len(found.columns) == 16
-    named = ("claim", "statistic", "metric", "view", "compared", "layers", "verdict")
-    assert found.select(named).rows() == [
-        ("claim0", "contrast", RANK, "raw_without_first", "front − original", "all", "yes"),
-        ("claim0", "contrast", RANK, "raw", "front − original", "all", "yes"),
-        ("claim0", "contrast", RANK, "raw_without_first", "front − original", "output", "yes"),
-        ("claim0", "contrast", RANK, "raw", "front − original", "output", "yes"),
-        ("claim1", "contrast", "loss_per_word", "predictions", "front − original", "output", "yes"),
-        ("claim2", "steepest", RANK, "raw", "original", None, "yes"),
-    ]
-    assert found.select("estimate", "ci_low", "ci_high", "yardstick", "n_reviews", "p").rows() == [
-        (-0.05879, -0.1088, -0.008786, 0.5, 32, 0.01235),
-        (-0.05279, -0.1028, -0.002789, 0.5, 32, 0.01235),
-        (-0.02939, -0.07939, 0.02061, 0.5, 32, 0.01235),
-        (-0.02639, -0.07639, 0.02361, 0.5, 32, 0.01235),
-        (0.6612, 0.6112, 0.7112, 0.5, 32, 0.01235),
-        (0.3, 0.25, 0.35, 0.5, 32, None),
+    assert set(found["verdict"]) == {"yes"}
+    assert found.select("claim", "statistic", "view", "compared", "layers", "estimate", "ci_low", "p").rows() == [
+        ("claim0", "contrast", "raw_without_first", "front − original", "all", -0.05879, -0.1088, 0.01235),
+        ("claim0", "contrast", "raw", "front − original", "all", -0.05279, -0.1028, 0.01235),
+        ("claim0", "contrast", "raw_without_first", "front − original", "output", -0.02939, -0.07939, 0.01235),
+        ("claim0", "contrast", "raw", "front − original", "output", -0.02639, -0.07639, 0.01235),
+        ("claim1", "contrast", "predictions", "front − original", "output", 0.6612, 0.6112, 0.01235),
+        ("claim2", "steepest", "raw", "original", None, 0.3, 0.25, None),
     ]
 
 
 def test_changed_attention_is_found_by_pattern_strength_and_control():
-    cosine = STEERED | {"metric": COSINE, "layers": "all"}
-    harm = {"metric": "kl", "view": "predictions", "layers": "output"}
+    cosine = STEERED | {"metric": COSINE, "layers": "all", "view": "without_first", "minus": "untouched"}
+    at_kl = {"view": "after_quarter", "minus": "scattered at equal KL"}
     interventions = table(
         "interventions",
-        cosine | {"view": "without_first", "minus": "untouched", "mean": 0.3},
-        cosine | {"view": "all_tokens", "minus": "untouched", "mean": -0.3, "verdict": "lower"},
-        cosine | {"view": "after_quarter", "minus": "scattered", "mean": 8.0},
-        cosine | {"view": "after_quarter", "minus": "scattered at equal KL", "verdict": "negligible"},
-        cosine | {"view": "without_first", "minus": "untouched", "strength": 0.3, "mean": 8.0},
-        cosine | {"view": "without_first", "minus": "untouched", "blocks": "1,2", "mean": 8.0},
+        cosine | {"mean": 0.3},
+        cosine | {"view": "all_tokens", "mean": -0.3, "verdict": "lower"},
+        cosine | at_kl | {"verdict": "negligible"},
+        *(cosine | other | {"mean": 8.0} for other in ({"strength": 0.3}, {"blocks": "1,2"})),
+        cosine | at_kl | {"minus": "scattered", "mean": 8.0},
     )
-    texts = {"variant": "front", "kind": "untouched", "blocks": "all", "minus": "front-inward"}
-    texts |= {"metric": "probe_log_loss"}
-    consequences = table(
-        "consequences", STEERED | harm | {"minus": "removed", "mean": 0.2}, texts | {"view": "pooled", "layers": "all"}
-    )
+    texts = {"variant": "front", "kind": "untouched", "blocks": "all", "minus": "front-inward", "layers": "all"}
+    harm = {"metric": "kl", "view": "predictions", "layers": "output", "minus": "removed", "mean": 0.2}
+    consequences = table("consequences", STEERED | harm, texts | {"metric": "probe_log_loss", "view": "pooled"})
     alike = {"metric": COSINE, "pattern": "first", "strength": 0.1, "layers": "all"}
     steered = {"metric": "kl", "kind": "steering", "pattern": "first", "strength": 0.1, "minus": "removed"}
     probed = {"metric": "probe_log_loss", "variant": "front", "minus": "front-inward", "layers": "all"}
-    found = judged(
-        [
-            {"effect": alike, "above": 0},
-            {"effect": alike | {"view": "after_quarter", "minus": "scattered at equal KL"}, "above": 0},
-            {"harm": steered, "above": 0},
-            {"harm": probed, "above": 0},
-        ],
-        interventions=interventions,
-        consequences=consequences,
-    )
+    claims = [{"effect": alike}, {"effect": alike | at_kl}, {"harm": steered}, {"harm": probed}]
+    claims = [claim | {"above": 0} for claim in claims]
+    found = judged(claims, interventions=interventions, consequences=consequences)
     assert found.select("statistic", "view", "compared", "layers", "verdict", "estimate").rows() == [
         ("effect", "without_first", "first 0.1 − untouched", "all", "yes", 0.3),
         ("effect", "all_tokens", "first 0.1 − untouched", "all", "no", -0.3),
@@ -193,6 +158,7 @@ def test_claims_stand_in_their_order_with_the_models_of_each_together():
 
 
 CONTRAST = {"metric": RANK, "variant": "front", "minus": "original", "view": "raw", "layers": "all"}
+SLOPE = {"metric": RANK, "statistic": "slope"}
 
 
 @pytest.mark.parametrize(
@@ -201,21 +167,14 @@ CONTRAST = {"metric": RANK, "variant": "front", "minus": "original", "view": "ra
         ({"contrast": CONTRAST | {"metric": COSINE, "view": "all_tokens"}}, f"no metric {COSINE} here; it has {RANK}"),
         ({"contrast": CONTRAST | {"variant": "end"}}, "no variant end here; it has front, words"),
         ({"contrast": CONTRAST | {"minus": "disorder"}}, "no comparison with disorder here; it has original"),
-        ({"contrast": CONTRAST | {"minus": "key control"}}, "no comparison with key control here; it has original"),
         ({"contrast": CONTRAST | {"view": "unit"}}, "no view unit here; it has raw"),
         ({"contrast": CONTRAST | {"layers": "output"}}, "no mean over the layers output here; it has all"),
         (
             {"contrast": CONTRAST | {"variant": "words"}},
-            "several of point here; the claim has to name one of elsewhere, r",
+            "several of point here; the claim has to name one of elsewhere",
         ),
-        (
-            {"depth": {"metric": RANK, "statistic": "slope", "view": "pooled_centred"}},
-            "one pool of texts has no interval",
-        ),
-        (
-            {"depth": {"metric": COSINE, "statistic": "slope", "view": "all_tokens"}},
-            "fewer than two reviews have a value",
-        ),
+        ({"depth": SLOPE | {"view": "pooled_centred"}}, "one pool of texts has no interval"),
+        ({"depth": SLOPE | {"metric": COSINE, "view": "all_tokens"}}, "fewer than two reviews have a value"),
         ({"effect": {"metric": COSINE, "pattern": "first", "strength": 0.1}}, "the study changes no attention"),
         ({"harm": {"metric": "probe_log_loss", "variant": "front", "minus": "end"}}, "measures no consequences"),
         ({"component": {"metric": COSINE, "change": "attention"}}, "the study takes no blocks apart"),

@@ -34,7 +34,7 @@ SHOWN = {
 COSINE, RANK = ("cosine_anisotropy", "without_first"), ("normalized_effective_rank", "raw_without_first")
 OF_ITS_OWN = {
     "metric": {"metric": "cosine_anisotropy"},
-    **{name: {"metric": "cosine_anisotropy", "view": "without_first"} for name in ("contrast", "parts")},
+    "contrast": {"metric": "cosine_anisotropy", "view": "without_first"},
 }
 CELLS = [
     *(COSINE, RANK, ("cosine_anisotropy", "all_tokens"), ("normalized_effective_rank", "raw")),
@@ -71,8 +71,7 @@ def _summary() -> pl.DataFrame:
 def _contrasts() -> pl.DataFrame:
     rows = []
     pairs = [*SHOWN["pairs"], ("front", "disorder"), ("inward", "disorder")]
-    places = [(None, layer, layer / 4) for layer in LAYERS]
-    places += [("all", None, 0.5), ("first", None, 0.1), ("middle", None, 0.5), ("last", None, 0.9)]
+    places = [*((None, layer, layer / 4) for layer in LAYERS), ("all", None, 0.5)]
     for model, (variant, minus) in product(MODELS, pairs):
         pair = {"model": model, "variant": variant, "minus": minus, "yardstick": 0.5, "verdict": "more alike"}
         part = 1.0 if minus == "original" else 0.1
@@ -84,7 +83,7 @@ def _contrasts() -> pl.DataFrame:
             numbers = _numbers(LOSSES[variant] if model == "alpha" else float("nan"))
             rows.append(pair | {"metric": "loss_per_word", **dict.fromkeys(("view", "point"), "predictions")} | numbers)
     whole = _table(rows).with_columns(group=pl.lit(None, pl.String))
-    # a part of the reviews, which figures of all of them leave out
+    # a part of the reviews
     return pl.concat([whole, whole.with_columns(group=pl.lit("news"), mean=pl.col("mean") + 9)])
 
 

@@ -9,7 +9,7 @@ from conftest import ROOT, SMALL, with_changes
 from homogenization.config.presentation import shown_of
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_metrics, figures_of, page_figures
-from homogenization.figures.style import STEPS, pattern_styles, variant_styles
+from homogenization.figures.style import STEPS, variant_styles
 
 pytestmark = pytest.mark.usefixtures("in_project")
 BLOCKS = {"words": "words", "few": 4, "more": 16}
@@ -38,7 +38,7 @@ def test_a_study_with_everything_draws_everything():
     [
         ({"variants.few": None, "variants.more": None}, {"disorder", "disorder_depth"}),
         ({"models": SMALL["models"]}, {"training"}),
-        ({"contrasts.pairs": []}, {"contrast", "parts", "disorder", "disorder_depth"}),
+        ({"contrasts.pairs": []}, {"contrast", "disorder", "disorder_depth"}),
         ({"views": ["raw"]}, {"one_token"}),
         ({"components": None}, {"components"}),
         ({"interventions.steering": None}, {"dose"}),
@@ -58,11 +58,10 @@ def test_the_page_begins_with_disorder_and_one_token_and_shows_headline_metrics(
     assert all(figure.title and figure.section for figure in shown)
 
 
-def test_contrasts_have_a_file_a_view_the_headline_first_and_what_depth_does_not_change_has_none():
+def test_contrasts_are_drawn_in_the_headline_view_and_what_depth_does_not_change_is_not():
     names = [figure.name for figure in figures_of(study())]
     cosine = [name for name in names if name.startswith("contrasts/cosine_anisotropy")]
-    assert cosine == [f"contrasts/cosine_anisotropy/{view}" for view in ("without_first", "all_tokens")]
-    assert [name for name in names if name.startswith("parts/cos")] == ["parts/cosine_anisotropy/without_first"]
+    assert cosine == ["contrasts/cosine_anisotropy/without_first"]
     assert not [name for name in names if "n_tokens" in name]
     assert len(names) == len(set(names))
 
@@ -104,10 +103,3 @@ def test_variants_differ_in_looks_and_the_ladder_grows_darker():
     assert len({(style.colour, style.marker) for style in styles.values()}) == len(names)
     assert [styles[name].colour for name in ("few", "words")] == [STEPS[0], STEPS[-1]]
     assert variant_styles(["front"])["front"] == styles["front"]
-
-
-def test_controls_of_attention_are_grey_and_come_last():
-    styles = pattern_styles(["uniform", "first", "removed", "self"], ["removed", "uniform"])
-    assert list(styles) == ["first", "self", "removed", "uniform"]
-    assert len({style.colour for style in styles.values()}) == 3
-    assert len({style.marker for style in styles.values()}) == 4

@@ -8,21 +8,15 @@ import numpy as np
 import polars as pl
 
 from examples import example_table
+from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.measures.measure import READ_TEXTS_SCHEMA, TOKENS_SCHEMA
 from homogenization.report.report import report_page
 from homogenization.run.parquet import write_table
+from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.tables.balance import BALANCE_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
 
-KEYS = ("model", "variant", "minus", "group", "point", "layers", "layer", "depth", "view", "metric")
-SHARED = ("n_reviews", "mean", "ci_low", "ci_high", "median", "p_wilcoxon", "p_max_t", "yardstick", "verdict", "reason")
-_FLOATS = (*SHARED[1:-2], "depth", "estimate", "p")
-_TYPES = dict.fromkeys(_FLOATS, pl.Float64) | {"layer": pl.Int32, "n_reviews": pl.Int64}
-CONTRASTS_SCHEMA = {name: _TYPES.get(name, pl.String) for name in KEYS + SHARED}
-_CLAIMS = ("claim", "statement", "model", "statistic", "metric", "view", "compared", "layers", "verdict")
-_CLAIMS += ("estimate", "ci_low", "ci_high", "yardstick", "n_reviews", "p", "reason")
-CLAIMS_SCHEMA = {name: _TYPES.get(name, pl.String) for name in _CLAIMS}
 _NUMBERS = [(-0.03, -0.04, -0.02, "yes"), (0.01, -0.01, 0.03, "undecided"), (0.02, 0.01, 0.03, "no")]
 BAD = '<b>& "{braces}" \N{CLAPPER BOARD} </script>'  # what labels and texts may hold
 MODELS = [["big", f"Big {BAD}"], ["small", "Small"]]
@@ -131,18 +125,16 @@ def read_tables():
     }
 
 
-def made_page(folder, changed=None, left_out=3, **shown):
+def made_page(folder, changed=None, left_out=3, svg=SVG, **shown):
     """The page of files in `folder`: of the tables, some of which are `changed`, or None for those not made."""
-    inputs = {}
-    for name, table in (tables() | (changed or {})).items():
-        if table is None:
-            inputs[name] = []
-            continue
-        file = folder / f"{name}.{'csv' if name in ('claims', 'acceptance', 'balance') else 'parquet'}"
+    given = {name: table for name, table in (tables() | (changed or {})).items() if table is not None}
+    csv, several = ("claims", "acceptance", "balance"), ("sample", "keyphrases", "variants", "texts", "tokens")
+    inputs: dict = {name: [] for name in csv}
+    for name, table in given.items():
+        file = folder / f"{name}.{'csv' if name in csv else 'parquet'}"
         write_table(table, file)
-        several = name in ("sample", "keyphrases", "variants", "texts", "tokens")
-        inputs[name] = [str(file)] if several else str(file)
-    (folder / "figure.svg").write_text(SVG)
+        inputs[name] = [str(file)] if name in several else str(file)
+    (folder / "figure.svg").write_text(svg)
     inputs["runs"] = [str(folder / "run.json")]
     record = {"model": "big", "n_reviews": 2, "n_left_out": left_out, "max_tokens": 9}
     (folder / "run.json").write_text(json.dumps(record))
@@ -164,8 +156,6 @@ class Read(HTMLParser):
         AssertionError: an element ends that another one holds open.
     """
 
-    VOID = ("meta", "br", "input", "hr", "link", "img")
-
     def __init__(self, page):
         super().__init__()
         self.open, self.tags, self.tables, self.text, self.rows = [], [], {}, "", []
@@ -173,9 +163,8 @@ class Read(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attributes):
-        """An element begins."""
         self.tags.append((tag, dict(attributes)))
-        if tag not in self.VOID:
+        if tag not in ("meta", "br", "input", "hr", "link", "img"):
             self.open.append(tag)
         if tag == "table":
             self.rows = self.tables.setdefault(dict(attributes).get("id"), [])
@@ -185,11 +174,9 @@ class Read(HTMLParser):
             self.rows[-1].append("")
 
     def handle_endtag(self, tag):
-        """An element ends."""
         assert self.open.pop() == tag, f"{tag} at {self.getpos()}"
 
     def handle_data(self, data):
-        """Words between tags."""
         if not {"script", "style"} & set(self.open):
             self.text += data
             if {"td", "th"} & set(self.open):

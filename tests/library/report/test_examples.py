@@ -2,42 +2,29 @@
 
 import math
 
-import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import example_table
 from homogenization.report.examples import chosen_reviews
-from homogenization.tables.metrics import VALUES_SCHEMA
+from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
-from measured import wide_of
 
 IDS = [f"r{number}" for number in range(8)]
 CHOICE = {"variant": "front", "minus": "original", "metric": "effective_rank", "view": "raw"}
 
 
-def metrics_of(values):
-    """The table metrics of variant -> review -> value after the last of two blocks; elsewhere, other orders."""
-    rows = []
-    for variant, of_reviews in values.items():
-        for review, value in of_reviews.items():
-            keys = ("tiny", variant, review)
-            rows += [
-                (*keys, "residual_stream", 2, 1.0, "raw", "effective_rank", value),
-                (*keys, "residual_stream", 1, 0.5, "raw", "effective_rank", -value),
-                (*keys, "final_norm", 2, 1.0, "raw", "effective_rank", -2 * value),
-                (*keys, "residual_stream", 2, 1.0, "unit", "effective_rank", -3 * value),
-                (*keys, "residual_stream", 2, 1.0, "raw", "participation_ratio", -4 * value),
-                ("other", *keys[1:], "residual_stream", 2, 1.0, "raw", "effective_rank", -5 * value),
-            ]
-    wide = wide_of(pl.DataFrame(rows, schema=VALUES_SCHEMA, orient="row"))
-    return wide.filter(model="tiny", point="residual_stream")
-
-
-def similarity_of(changed):
-    """The table similarity of accepted reviews: review -> whether its text differs from the original."""
-    rows = [{"variant": "front", "review_id": name, "accepted": True, "changed": of} for name, of in changed.items()]
-    return pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), pl.DataFrame(rows)], how="diagonal_relaxed")
+def chosen(values, changed=(True,) * 8, **choice):
+    """What is chosen by variant -> review -> value after the last block; elsewhere, values have other orders."""
+    rows = [(variant, review, value) for variant, of in values.items() for review, value in of.items()]
+    rows = [(*row, layer, view, factor) for row in rows for layer, view, factor in ((2, "raw", 1), (1, "raw", -1))]
+    rows += [(*row[:3], 2, "unit", -3) for row in rows]
+    variants, reviews, numbers, layers, views, factors = zip(*rows, strict=True) if rows else [[]] * 6
+    numbers = [number * factor for number, factor in zip(numbers, factors, strict=True)]
+    named = {"variant": variants, "review_id": reviews, "layer": layers, "view": views, "effective_rank": numbers}
+    metrics = example_table(METRICS_SCHEMA, **named)
+    similarity = example_table(SIMILARITY_SCHEMA, variant="front", review_id=IDS, accepted=True, changed=changed)
+    return chosen_reviews(metrics, similarity, IDS, **CHOICE | choice)
 
 
 values = st.dictionaries(st.sampled_from(IDS), st.integers(-2, 2).map(float) | st.just(math.nan))
@@ -46,47 +33,20 @@ values = st.dictionaries(st.sampled_from(IDS), st.integers(-2, 2).map(float) | s
 @given(values, values, st.lists(st.booleans(), min_size=8, max_size=8))
 def test_the_extremes_and_the_median_by_an_independent_sort(front, original, changed):
     differs = dict(zip(IDS, changed, strict=True))
-    chosen = chosen_reviews(metrics_of({"front": front, "original": original}), similarity_of(differs), IDS, **CHOICE)
     finite = {name: value for name, value in original.items() if math.isfinite(value)}
-    pairs = {
-        name: front[name] - finite[name]
-        for name in finite
-        if differs[name] and math.isfinite(front.get(name, math.nan))
-    }
-    ranked = sorted((value, name) for name, value in (pairs or finite).items())
-    if not ranked:
-        assert chosen == [(name, "among the first") for name in IDS[:3]]
-        return
-    assert chosen[0][0] == ranked[0][1]
-    assert chosen[-1][0] == ranked[-1][1]
-    assert len(chosen) == len(dict(chosen)) == min(3, len(ranked))
-    if len(ranked) > 2:
-        name, which = chosen[1]
-        assert which == "median"
-        assert [of for _, of in ranked].index(name) in ((len(ranked) - 1) // 2, len(ranked) // 2)
+    both = {name: front.get(name, math.nan) - value for name, value in finite.items() if differs[name]}
+    pairs = {name: value for name, value in both.items() if math.isfinite(value)}
+    ranked = [name for _, name in sorted((value, name) for name, value in (pairs or finite).items())]
+    last, n = len(ranked) - 1, min(3, len(ranked))
+    wanted = {1: [(0, "median")], 2: [(0, "least"), (last, "greatest")]}
+    wanted |= {3: [(0, "least"), (last // 2, "median"), (last, "greatest")]}
+    expected = [(ranked[place], which) for place, which in wanted.get(n, ())]
+    found = chosen({"front": front, "original": original}, changed)
+    assert found == (expected or [(name, "among the first") for name in IDS[:3]])
 
 
-def test_equal_differences_are_in_the_order_of_the_ids():
-    same = dict.fromkeys(reversed(IDS), 1.0)
-    metrics = metrics_of({"front": same, "original": same})
-    chosen = chosen_reviews(metrics, similarity_of(dict.fromkeys(IDS, True)), IDS, **CHOICE)
-    assert chosen == [("r0", "least"), ("r3", "median"), ("r7", "greatest")]
-
-
-@pytest.mark.parametrize(("n", "roles"), [(1, ["median"]), (2, ["least", "greatest"])])
-def test_few_reviews(n, roles):
-    of = {name: float(number) for number, name in enumerate(IDS[:n])}
-    metrics = metrics_of({"front": {name: 2 * value for name, value in of.items()}, "original": of})
-    chosen = chosen_reviews(metrics, similarity_of(dict.fromkeys(IDS, True)), IDS, **CHOICE)
-    assert chosen == list(zip(of, roles, strict=True))
-
-
-def test_a_study_of_originals_alone_takes_their_values():
-    metrics = metrics_of({"original": {"r0": 3.0, "r1": 1.0, "r2": 2.0, "r3": 0.0}})
-    chosen = chosen_reviews(metrics, similarity_of({}), IDS, **CHOICE | {"variant": None, "minus": None})
-    assert chosen == [("r3", "least"), ("r1", "median"), ("r0", "greatest")]
-
-
-def test_a_study_without_a_metric_takes_the_first_reviews():
-    chosen = chosen_reviews(metrics_of({}), similarity_of({}), IDS, **CHOICE | {"metric": None})
-    assert chosen == [(name, "among the first") for name in IDS[:3]]
+def test_a_study_of_originals_alone_takes_their_values_and_one_without_a_metric_the_first_reviews():
+    original = {"original": {"r0": 3.0, "r1": 1.0, "r2": 2.0, "r3": 0.0}}
+    found = chosen(original, variant=None, minus=None)
+    assert found == [("r3", "least"), ("r1", "median"), ("r0", "greatest")]
+    assert chosen(original, variant=None, minus=None, metric=None) == [(name, "among the first") for name in IDS[:3]]

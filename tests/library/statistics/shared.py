@@ -1,17 +1,11 @@
-"""What tests of statistics share: rows of the tables that statistics read, and the script that writes their tables."""
-
-from pathlib import Path
+"""Rows of the tables that statistics read."""
 
 import numpy as np
 
 from examples import example_table
 from homogenization.tables.metrics import VALUES_SCHEMA
-from script import run_script
 
-WORKFLOW = Path(__file__).parents[3] / "workflow"
-SCRIPT = WORKFLOW / "scripts" / "tabulate.py"
 MARGIN = 0.02
-DRAWS, CONFIDENCE, SEED = 2000, 0.95, 0
 
 
 def metric_rows(
@@ -23,9 +17,3 @@ def metric_rows(
     names |= {"point": point, "view": view, "metric": metric}
     depth = layer / (values.shape[1] - 1)
     return example_table(VALUES_SCHEMA, **names, layer=layer, depth=depth, value=values.ravel())
-
-
-def run_tabulate(folder, module, inputs, outputs, **params):
-    """Run the script of tables in `folder`, as a rule with these inputs, outputs and parameters of a module."""
-    named = {path.stem: str(path) for path in outputs}
-    run_script("tabulate", folder / "log", inputs, named, {"code": "hash", "tables": {module: params}})

@@ -1,6 +1,7 @@
 """The table of contrasts: each number by another route, and what it must not depend on."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -12,15 +13,19 @@ from scipy import stats
 
 from examples import example_table
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table, groups_of, values_of_predictions
+from homogenization.statistics.contrasts import (
+    CONTRASTS_SCHEMA,
+    contrast_table,
+    groups_of,
+    tabulate,
+    values_of_predictions,
+)
 from homogenization.statistics.estimate import Settings
 from homogenization.statistics.rest import halves, rest
 from homogenization.tables.comparisons import too_few
 from homogenization.tables.metrics import VALUES_SCHEMA
 from homogenization.tables.predictions import PREDICTIONS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
-from library.statistics.shared import run_tabulate
 from measured import wide_of
 
 N = 9
@@ -35,37 +40,29 @@ CELLS = [
     for place in PLACES
 ]
 PAIRS = [("front", "original"), ("front", "end")]
-SETTINGS = Settings(600, 0.95, 1, 0.02)
+SETTINGS = Settings(draws=600, seed=1, margin=0.02)
 NUMBERS = ("mean", "ci_low", "ci_high", "median", "p_wilcoxon", "p_max_t")
 KEYS = ["model", "variant", "minus", "group", "point", "layers", "layer", "view", "metric"]
 
 
-def metric_values(models=("alpha",), reviews=REVIEWS, seed=0):
+def metric_values(models=("alpha",)):
     """Random values; those of `front` lie .4 above the others."""
     rows = []
-    for model in models:
-        for variant in VARIANTS:
-            for number, (point, layer, view, metric) in enumerate(CELLS):
-                generator = np.random.default_rng([seed, ord(model[0]), VARIANTS.index(variant), number])
-                values = generator.normal(0.4 * (variant == "front"), 1, len(reviews))
-                cell = (point, layer, layer / 4, view, metric)
-                rows += [
-                    (model, variant, *at, *cell, value)
-                    for at, value in zip([(r,) for r in reviews], values, strict=True)
-                ]
+    for model, (place, variant), (number, cell) in product(models, enumerate(VARIANTS), enumerate(CELLS)):
+        generator = np.random.default_rng([ord(model[0]), place, number])
+        for review, value in zip(REVIEWS, generator.normal(0.4 * (variant == "front"), 1, N), strict=True):
+            rows.append((model, variant, review, *cell[:2], cell[1] / 4, *cell[2:], value))
     return pl.DataFrame(rows, schema=VALUES_SCHEMA, orient="row")
 
 
-def predicted(model="alpha", reviews=REVIEWS):
+def predicted():
     """The table predictions: the ladder costs .5 and 2 nats a word, other variants 1."""
     parts = []
     for place, variant in enumerate(VARIANTS):
         loss = {"original": 0.0, "blocks-4": 0.5, "words": 2.0}.get(variant, 1.0)
-        numbers = 4 + loss + 0.1 * np.random.default_rng(place).standard_normal(len(reviews))
-        named = {"model": model, "variant": variant, "review_id": list(reviews)}
-        parts.append(
-            example_table(PREDICTIONS_SCHEMA, **named, loss_per_word=numbers, entropy=numbers / 2, divergence=1.0)
-        )
+        numbers = 4 + loss + 0.1 * np.random.default_rng(place).standard_normal(N)
+        named = {"model": "alpha", "variant": variant, "review_id": REVIEWS, "loss_per_word": numbers}
+        parts.append(example_table(PREDICTIONS_SCHEMA, **named, entropy=numbers / 2, divergence=1.0))
     return pl.concat(parts)
 
 
@@ -102,17 +99,8 @@ def test_every_number_by_another_route():
         assert [row[name] for name in NUMBERS[:4]] == pytest.approx([sample.mean(), *interval, np.median(sample)])
         assert row["n_reviews"] == N
         assert row["depth"] == (None if row["layers"] else row["layer"] / 4)
-        originals = [
-            side(
-                values,
-                "original",
-                point="residual_stream",
-                layer=layer,
-                metric=cell["metric"],
-                view=cell["view"].replace("unit", "raw"),
-            )
-            for layer in (0, 2, 4)
-        ]
+        of = {"point": "residual_stream", "metric": cell["metric"], "view": cell["view"].replace("unit", "raw")}
+        originals = [side(values, "original", layer=layer, **of) for layer in (0, 2, 4)]
         apart = [np.std(of_layer, ddof=1) for of_layer in originals]
         assert row["yardstick"] == pytest.approx(max(np.ptp(np.median(originals, axis=1)), np.median(apart)))
 
@@ -136,25 +124,12 @@ def test_rows_models_and_order_do_not_matter():
     assert table.select(KEYS).rows() == table.select(KEYS).sort(KEYS).rows()
 
 
-def test_a_swapped_contrast_is_its_mirror_and_equal_texts_are_no_effect():
-    values = metric_values()
-    one, other = contrasts_of(values, [("front", "end")]), contrasts_of(values, [("end", "front")])
-    np.testing.assert_allclose(one["mean"], -other["mean"])
-    np.testing.assert_array_equal(one["p_max_t"], other["p_max_t"])
-    same = values.with_columns(value=1.5 + 1e-12 * (pl.col("variant") == "front"))
-    table = contrasts_of(same)
-    assert (table.select("mean", "ci_low", "ci_high") == 0).to_numpy().all()
-    assert (table["p_max_t"] == 1).all()
-
-
 def test_missing_values_are_left_out_of_their_cell_alone():
     values = metric_values()
     cell = (pl.col("view") == "unit") & (pl.col("layer") == 0)
     gone = cell & (pl.col("review_id") == REVIEWS[3]) & (pl.col("variant") == "front")
-    table, whole = (
-        contrasts_of(values.with_columns(value=pl.when(gone).then(np.nan).otherwise("value"))),
-        contrasts_of(values),
-    )
+    given = values.with_columns(value=pl.when(gone).then(np.nan).otherwise("value"))
+    table, whole = contrasts_of(given), contrasts_of(values)
     touched = (pl.col("view") == "unit") & ((pl.col("layer") == 0) | pl.col("layers").is_in(["all", "first"]))
     kept = pl.exclude("p_max_t", "yardstick")
     assert_frame_equal(table.filter(~touched).select(kept), whole.filter(~touched).select(kept), rel_tol=1e-12)
@@ -168,9 +143,8 @@ def test_a_contrast_is_that_of_the_reviews_accepted_in_both_whose_texts_differ(d
     drawn = {name: data.draw(st.sets(st.sampled_from(REVIEWS))) for name in ("front", "end", "same")}
     whole = metric_values()
     gone = {"original": set(), **{name: drawn[name] for name in ("front", "end")}}
-    kept = whole.filter(
-        ~pl.any_horizontal((pl.col("variant") == v) & pl.col("review_id").is_in(r) for v, r in gone.items())
-    )
+    missing = ((pl.col("variant") == name) & pl.col("review_id").is_in(of) for name, of in gone.items())
+    kept = whole.filter(~pl.any_horizontal(missing))
     texts = kept.select("variant", "review_id").unique().filter(pl.col("variant") != "original")
     unchanged = pl.col("review_id").is_in(drawn["same"])
     hashes = pl.when(unchanged).then(pl.lit("same")).otherwise(pl.col("variant"))
@@ -188,16 +162,6 @@ def test_a_contrast_is_that_of_the_reviews_accepted_in_both_whose_texts_differ(d
             alone = contrasts_of(whole.filter(pl.col("review_id").is_in(left)), [(variant, minus)])
             of_yardstick = ("yardstick", "verdict")  # all originals make it
             assert_frame_equal(rows.drop(of_yardstick), alone.drop(of_yardstick), check_exact=True)
-
-
-def test_a_model_that_reads_too_few_of_the_accepted_reviews_is_not_tested():
-    """Long reviews can be left out for one model, and for another not."""
-    values = metric_values(("alpha", "beta"))
-    read = (pl.col("model") == "alpha") | (pl.col("variant") != "end") | pl.col("review_id").is_in(REVIEWS[:4])
-    table = contrasts_of(values.filter(read), min_reviews=5)
-    few = table.filter(model="beta", minus="end")
-    assert few["reason"].unique().to_list() == ["4 reviews have a value; at least 5 are needed"]
-    assert set(table.filter(model="alpha")["reason"]) == {None}
 
 
 def test_predictions_are_contrasted_and_the_rest_is_beyond_the_ladder():
@@ -243,31 +207,16 @@ def test_groups_stand_beside_the_whole():
         groups_of(corpus, "genre")
 
 
-@pytest.mark.parametrize("pairs", [[], PAIRS])
-def test_nothing_to_contrast(pairs):
-    table = contrasts_of(metric_values().clear(), pairs)
-    assert dict(table.schema) == CONTRASTS_SCHEMA
-    assert table.is_empty()
-
-
-def test_the_script_writes_the_table(tmp_path):
-    """From tables on the disk to the table with its metadata."""
+def test_tables_are_read_and_what_has_too_few_reviews_is_said(caplog):
     values = metric_values()
-    outputs = [tmp_path / "contrasts.parquet"]
-    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "similarity", "predictions")}
-    write_table(wide_of(values), paths["metrics"])
-    write_table(predicted(), paths["predictions"])
     accepted = values.select("variant", "review_id").unique()
     accepted = accepted.with_columns(accepted=(pl.col("variant") != "end") | pl.col("review_id").is_in(REVIEWS[:3]))
-    write_table(similarity_of(accepted), paths["similarity"])
-    arguments = {"contrasts": PAIRS, "names": ["effective_rank", "resultant_length"], "n_reviews": N, "min_reviews": 6}
-    arguments["resampling"] = {"draws": 600, "confidence": 0.95, "seed": 1, "margin": 0.02}
-    arguments |= {"models": ["alpha"], "ladder": LADDER, "by": None}
-    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "corpus": []}, outputs, **arguments)
-    written = read_table(outputs[0])
-    everything = pl.concat([values, values_of_predictions(predicted())])
+    tables = {"metrics": wide_of(values), "predictions": predicted(), "similarity": similarity_of(accepted)}
+    resampling = {"draws": 600, "confidence": 0.95, "seed": 1, "margin": 0.02}
+    chosen = {"contrasts": PAIRS, "names": ["effective_rank"], "n_reviews": N, "min_reviews": 6, "ladder": LADDER}
+    found = tabulate(**chosen, **tables, resampling=resampling, models=["alpha"])
+    of_metric = values.filter(metric="effective_rank")
+    everything = pl.concat([of_metric, values_of_predictions(predicted())])
     expected = contrasts_of(everything, PAIRS[:1], models=["alpha"], ladder=LADDER)
-    assert_frame_equal(written.filter(pl.col("minus") != "end"), expected, check_exact=True)
-    assert written.filter(minus="end")["reason"].unique().item().startswith("3 of 9 reviews accepted in both;")
-    assert "front minus end is not tested: 3 of 9" in (tmp_path / "log").read_text()
-    assert table_metadata(outputs[0])["resampling"] == arguments["resampling"]
+    assert_frame_equal(found.filter(pl.col("minus") != "end"), expected, check_exact=True)
+    assert "front minus end is not tested: 3 of 9 reviews accepted in both" in caplog.text

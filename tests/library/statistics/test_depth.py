@@ -6,13 +6,12 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.statistics.depth import DEPTH_SCHEMA, slopes, steepest, tabulate
+from homogenization.statistics.depth import DEPTH_SCHEMA, steepest, tabulate
 from homogenization.statistics.values import yardsticks_of
 from library.statistics.shared import MARGIN, metric_rows
 from measured import wide_of
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"
-STATISTICS = ["slope", "net_change", "net_change_after_first", "steepest"]
 RESAMPLING = {"draws": 300, "confidence": 0.9, "seed": 5, "margin": MARGIN}
 
 
@@ -32,16 +31,6 @@ def row_of(table, statistic):
     return table.filter(pl.col("statistic") == statistic).row(0, named=True)
 
 
-def test_schema_keys_and_statistics():
-    metrics = pl.concat([metrics_table(walks(6, 5), metric, model=m) for metric in (RISING, FALLING) for m in "ba"])
-    table = table_of(metrics)
-    assert dict(table.schema) == DEPTH_SCHEMA
-    keys = ["model", "variant", "view", "metric"]
-    assert table.select(keys).unique(maintain_order=True).equals(table.select(keys).unique().sort(keys))
-    assert table.filter(model="a", metric=RISING)["statistic"].to_list() == STATISTICS
-    assert table_of(metrics, ["effective_rank"]).is_empty()
-
-
 @pytest.mark.parametrize(("metric", "sign"), [(RISING, 1), (FALLING, -1), (NEITHER, 0)])
 def test_estimates_are_means_of_what_each_review_has(metric, sign):
     values, depth = walks(30, 9), np.arange(9) / 8
@@ -54,6 +43,8 @@ def test_estimates_are_means_of_what_each_review_has(metric, sign):
         "steepest": (fastest + 0.5) / 8,
     }
     table = table_of(metrics_table(values, metric))
+    assert dict(table.schema) == DEPTH_SCHEMA
+    assert table["statistic"].to_list() == list(expected)
     for statistic, sample in expected.items():
         row = row_of(table, statistic)
         interval = stats.ttest_1samp(sample, 0).confidence_interval(0.9)
@@ -96,22 +87,6 @@ def test_few_layers_and_few_reviews():
     assert np.isnan([one_review["ci_low"], one_review["ci_high"]]).all()
 
 
-def test_a_collapse_in_the_first_block_turns_the_slope_and_not_the_net_change():
-    """Effective rank of Gemma 3 270M: .62 at the input, .14 after block 1, .41 at the output."""
-    values = np.array([[0.62, *np.linspace(0.14, 0.41, 18)]]) + 0.001 * walks(20, 19)
-    table = table_of(metrics_table(values, FALLING))
-    assert row_of(table, "slope")["verdict"] == row_of(table, "net_change_after_first")["verdict"] == "less alike"
-    assert row_of(table, "net_change")["verdict"] == "more alike"
-
-
-def test_slopes_equal_those_of_scipy_without_the_layers_that_have_no_value():
-    values, depth = walks(20, 9) + 1e3, np.arange(9) / 8
-    values[:, 0] = values[4, 5] = np.nan
-    expected = [stats.linregress(depth[1:], row[1:]).slope for row in values]
-    np.testing.assert_allclose(slopes(values, depth), expected, rtol=1e-9)
-    assert np.isnan(slopes(values[:, :2], depth[:2])).all()
-
-
 @pytest.mark.parametrize(
     ("values", "sign", "layers", "expected"),
     [
@@ -127,45 +102,36 @@ def test_the_steepest_step(values, sign, layers, expected):
     np.testing.assert_allclose(found[:, 0], expected)
 
 
-class TestYardsticks:
-    PROFILE = np.array([1, 3, 9, 4, 2.0])  # rises and falls again: 8, though the ends differ by 1
+PROFILE = np.array([1, 3, 9, 4, 2.0])  # rises and falls again: 8, though the ends differ by 1
 
-    def values(self):
-        values = self.PROFILE + 0.01 * walks(21, 5)
-        values[0, 4] = 1e6  # one review
-        return values
 
-    def test_is_the_range_of_the_medians_of_the_originals(self):
-        values = self.values()
-        others = [metrics_table(values * 5, variant="front"), metrics_table(values * 7, point="final_norm")]
-        size = np.ptp(np.median(values, axis=0))
-        assert size == pytest.approx(8, abs=0.05)
-        found = yardsticks_of(pl.concat([metrics_table(values), *others])).select("metric", "view", "yardstick")
-        assert found.rows() == [(RISING, "all_tokens", pytest.approx(size))]
+def test_a_yardstick_is_the_range_of_the_medians_of_the_originals_or_how_far_reviews_lie_apart():
+    values = PROFILE + 0.01 * walks(21, 5)
+    values[0, 4] = 1e6  # one review
+    others = [metrics_table(values * 5, variant="front"), metrics_table(values * 7, point="final_norm")]
+    size = np.ptp(np.median(values, axis=0))
+    assert size == pytest.approx(8, abs=0.05)
+    found = yardsticks_of(pl.concat([metrics_table(values), *others])).select("metric", "view", "yardstick")
+    assert found.rows() == [(RISING, "all_tokens", pytest.approx(size))]
+    apart = PROFILE / 100 + np.random.default_rng(0).normal(size=(21, 1))
+    wanted = np.median(apart.std(axis=0, ddof=1))
+    assert yardsticks_of(metrics_table(apart))["yardstick"].to_list() == pytest.approx([wanted])
+    constant = 7 + 1e-12 * walks(5, 4)
+    assert yardsticks_of(metrics_table(constant))["yardstick"].to_list() == [None]
 
-    def test_or_how_far_reviews_lie_apart_where_that_is_more(self):
-        values = self.PROFILE / 100 + np.random.default_rng(0).normal(size=(21, 1))
-        (found,) = yardsticks_of(metrics_table(values))["yardstick"]
-        assert found == pytest.approx(np.median(values.std(axis=0, ddof=1)))
 
-    @pytest.mark.parametrize(
-        ("views", "chosen"),
-        [
-            (["raw", "centred_without_first", "raw_without_first", "centred"], "raw_without_first"),
-            (["all_tokens", "without_first"], "without_first"),
-            (["raw", "unit_without_first", "unit"], "unit_without_first"),
-            (["centred", "raw"], "raw"),
-        ],
-    )
-    def test_one_view_makes_that_of_all(self, views, chosen):
-        sizes = {view: number + 1 for number, view in enumerate(views)}
-        tables = [metrics_table(self.values() * size, view=view) for view, size in sizes.items()]
-        found = yardsticks_of(pl.concat(tables))
-        assert found["view"].to_list() == sorted(views)
-        expected = np.ptp(np.median(self.values(), axis=0)) * sizes[chosen]
-        assert found["yardstick"].to_list() == pytest.approx([expected] * len(views))
-
-    def test_what_depth_does_not_move_has_none(self):
-        constant = 7 + 1e-12 * walks(5, 4)
-        assert yardsticks_of(metrics_table(constant))["yardstick"].to_list() == [None]
-        assert yardsticks_of(metrics_table(constant).with_columns(value=pl.lit(np.nan))).is_empty()
+@pytest.mark.parametrize(
+    ("views", "chosen"),
+    [
+        (["raw", "centred_without_first", "raw_without_first", "centred"], "raw_without_first"),
+        (["all_tokens", "without_first"], "without_first"),
+        (["raw", "unit_without_first", "unit"], "unit_without_first"),
+        (["centred", "raw"], "raw"),
+    ],
+)
+def test_one_view_makes_the_yardstick_of_all(views, chosen):
+    sizes = {view: number + 1 for number, view in enumerate(views)}
+    tables = [metrics_table(np.array([PROFILE, PROFILE]) * size, view=view) for view, size in sizes.items()]
+    found = yardsticks_of(pl.concat(tables))
+    assert found["view"].to_list() == sorted(views)
+    assert found["yardstick"].to_list() == pytest.approx([8 * sizes[chosen]] * len(views))

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
 from dosed import STRENGTHS, curves, intervened_rows, steering
+from examples import example_table
 from homogenization.statistics.effects import (
     EFFECTS_SCHEMA,
     Condition,
@@ -14,10 +14,10 @@ from homogenization.statistics.effects import (
     effects_table,
     text_effects,
 )
-from homogenization.statistics.estimate import Settings, estimate
+from homogenization.statistics.estimate import Settings
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
 
-SETTINGS = Settings(500, 0.95, 0, 0.02, min_reviews=6)
+SETTINGS = Settings(draws=500, margin=0.02, min_reviews=6)
 N = 20
 NUMBERS = ("mean", "ci_low", "ci_high", "p_max_t")
 
@@ -40,17 +40,6 @@ def test_a_pattern_is_compared_with_the_untouched_run_and_with_every_control_tha
     assert means == pytest.approx({"untouched": 0.1, "uniform": 0.06, "removed": 0.16, "uniform at equal KL": at_kl})
     assert set(of_dose.drop_nulls("mean")["yardstick"].drop_nans()) == {2.0}
     assert set(table.filter(pattern="removed")["minus"]) == {"untouched"}
-
-
-def test_numbers_are_those_of_the_reviews_and_models_do_not_touch_each_other():
-    values = np.random.default_rng(0).normal(0.1, 0.3, N)
-    rows = intervened_rows({steering("first", 0.1): values})
-    row = row_of(effects_table(rows, SETTINGS), pattern="first")
-    interval = stats.ttest_1samp(values, 0).confidence_interval()
-    assert [row["mean"], row["ci_low"], row["ci_high"]] == pytest.approx([values.mean(), *interval])
-    other = intervened_rows({steering("first", 0.1): np.arange(9.0)}, model="a")
-    both = effects_table(pl.concat([rows, other]).reverse(), SETTINGS)
-    assert both.filter(model="m").equals(effects_table(rows, SETTINGS))
 
 
 def test_reviews_whose_sink_moved_in_the_condition_or_its_control_are_left_out():
@@ -121,43 +110,19 @@ def test_at_equal_kl_reviews_without_a_dose_do_not_count_and_a_curve_that_ends_b
     assert at_equal_kl(headless, curve)[1] == "the model predicts no next token, so that a dose has no KL"
 
 
-@pytest.mark.parametrize(("slope", "power"), [(0.15, 0.0), (0.5, 0.7)])
-def test_intervals_at_equal_kl_cover_and_tests_find(slope, power):
-    """In 400 studies of 30 reviews: 95 % of the intervals, and an effect where there is one alone."""
-    truth, values = slope * 0.2 - 0.3 * 0.2 * 0.5, []
-    for seed in range(400):
-        conditions, kl = curves({"first": slope, "uniform": 0.3}, {"first": 0.4, "uniform": 1.6}, 30, 0.25, seed)
-        own = doses(conditions, kl, "first")[STRENGTHS.index(0.2)]
-        values.append(at_equal_kl(own, doses(conditions, kl, "uniform"))[0])
-    cells = pl.DataFrame({"metric": ["cosine_anisotropy"] * 400})
-    table = estimate(cells, np.hstack(values), SETTINGS)
-    covered = ((table["ci_low"] <= truth) & (table["ci_high"] >= truth)).mean()
-    found = (table["verdict"] == "more alike").mean()
-    assert 0.925 <= covered <= 0.98
-    assert found >= power if power else found <= 0.05
-
-
 def text_rows(layers, **levels):
     """Rows of the untouched model: a probe's loss by text, on which reviews differ."""
     place = np.linspace(-0.1, 0.1, N)
     own = Condition("untouched")
-    return pl.concat(
-        intervened_rows({own: level + place}, metric="probe_log_loss", view="pooled", layers=layers).with_columns(
-            variant=pl.lit(name)
-        )
-        for name, level in levels.items()
-    )
+    cell = {"metric": "probe_log_loss", "view": "pooled", "layers": layers}
+    rows = {name: intervened_rows({own: level + place}, **cell) for name, level in levels.items()}
+    return pl.concat(table.with_columns(variant=pl.lit(name)) for name, table in rows.items())
 
 
 def test_texts_are_compared_where_they_differ_and_layers_with_the_middle():
     rows = pl.concat([text_rows("output", original=0.9, front=0.4, inward=0.6), text_rows("middle", original=0.5)])
-    same = {
-        "variant": "front",
-        "review_id": [f"r{place:03d}" for place in range(5)],
-        "accepted": True,
-        "changed": False,
-    }
-    similarity = pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), pl.DataFrame(same)], how="diagonal")
+    same = {"variant": "front", "review_id": [f"r{place:03d}" for place in range(5)], "accepted": True}
+    similarity = example_table(SIMILARITY_SCHEMA, **same, changed=False)
     table = text_effects(rows, similarity, {"front": {"edge": "inward"}}, SETTINGS)
     assert dict(table.schema) == EFFECTS_SCHEMA
     found = {row[:3]: row[3:] for row in table.select("variant", "minus", "layers", "mean", "n_reviews").rows()}

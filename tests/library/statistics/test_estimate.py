@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate, sign_flips, untested
+from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate, untested
 
 SETTINGS = Settings(draws=2000, confidence=0.95, seed=0, margin=0.02)
 NUMBERS = ("mean", "ci_low", "ci_high", "median", "p_wilcoxon", "p_max_t")
@@ -91,14 +91,6 @@ def test_scale_sign_and_order_do_not_matter(n, scale, random):
     )
 
 
-def test_flips_are_all_of_them_where_they_fit_and_random_ones_where_not():
-    assert sorted(map(tuple, sign_flips(4, SETTINGS))) == sorted(itertools.product((-1.0, 1.0), repeat=4))
-    many = sign_flips(40, SETTINGS)
-    assert many.shape == (2000, 40)
-    assert (many[0] == 1).all()
-    assert abs(many[1:].mean()) < 0.02
-
-
 def test_what_does_not_vary_and_what_is_not_there():
     values = np.column_stack([np.zeros(20), np.full(20, 0.3), np.full(20, np.nan)])
     values = np.column_stack([values, np.where(np.arange(20), np.nan, 5.0)])
@@ -161,14 +153,13 @@ def test_what_is_not_tested_has_a_reason_and_no_test():
 
 
 def test_differences_within_rounding_are_none():
-    np.testing.assert_array_equal(
-        differences(np.array([1 + 1e-12, 2.0, np.nan]), np.array([1.0, 1.5, 1.0])), [0, 0.5, np.nan]
-    )
+    found = differences(np.array([1 + 1e-12, 2.0, np.nan]), np.array([1.0, 1.5, 1.0]))
+    np.testing.assert_array_equal(found, [0, 0.5, np.nan])
 
 
 def test_false_alarms_over_a_family_are_as_many_as_said():
     """400 studies of 12 correlated cells without a difference: one is called different in 5 % of them."""
-    generator, settings = np.random.default_rng(5), Settings(500, 0.95, 1)
+    generator, settings = np.random.default_rng(5), Settings(draws=500, seed=1)
     false = 0
     for _ in range(400):
         values = generator.standard_normal((20, 1)) + generator.standard_normal((20, 12))

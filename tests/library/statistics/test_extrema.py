@@ -46,11 +46,6 @@ def test_planted_extrema_have_their_place_height_and_prominence():
     assert places([np.nan, *PLANTED])[0] == ("peak", PEAK + 1, TROUGH + 1)
 
 
-@given(steps=st.lists(st.floats(0, 1), min_size=2, max_size=20), falls=st.booleans(), offset=st.floats(-9, 9))
-def test_monotone_and_constant_curves_have_none(steps, falls, offset):
-    assert places(offset + np.cumsum(steps) * (-1 if falls else 1), 0.01) == []
-
-
 @given(curve=st.lists(st.integers(-5, 5), min_size=3, max_size=15), share=st.sampled_from([0.05, 0.3, 0.7]))
 def test_a_trough_is_a_peak_turned_round_and_every_one_stands_out(curve, share):
     turned = {"peak": "trough", "trough": "peak"}

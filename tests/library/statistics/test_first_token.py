@@ -10,7 +10,7 @@ from homogenization.statistics.first_token import OUTCOME, PREDICTORS, correlati
 from library.statistics.shared import metric_rows
 
 NORM, *_, ATTENTION = PREDICTORS
-SETTINGS = Settings(200, 0.9, 3)
+SETTINGS = Settings(draws=200, confidence=0.9, seed=3)
 
 
 def study(n=30, layers=4, seed=0, alike=0.5):
@@ -43,18 +43,6 @@ def test_it_is_the_mean_over_layers_of_scipys():
         assert (row["verdict"] == "higher") == (row["ci_low"] > 0)
         assert np.isnan([row["p_max_t"], row["yardstick"]]).all()
     assert set(table.filter(view="raw")["verdict"]) == {"higher"}
-
-
-def test_its_interval_covers_what_it_estimates():
-    """In 60 studies of normal values with a correlation of .5, whose rank correlation is (6 / pi) asin(.25)."""
-    truth, covered = 6 / np.pi * np.arcsin(0.25), 0
-    for seed in range(60):
-        generator = np.random.default_rng(seed)
-        x = generator.standard_normal((60, 2))
-        y = 0.5 * x + np.sqrt(0.75) * generator.standard_normal((60, 2))
-        row = table_of({("raw", OUTCOME): x, ("all_tokens", NORM): y}).row(0, named=True)
-        covered += row["ci_low"] <= truth <= row["ci_high"]
-    assert 0.77 <= covered / 60 < 1
 
 
 def test_a_first_token_that_is_the_same_in_every_review_has_none():

@@ -33,7 +33,8 @@ def test_a_model_is_compared_with_its_control_seed_by_seed(tmp_path):
     models, paths = [f"{arm}-{seed}" for arm in ("diverse", "tuned") for seed in SEEDS], []
     for place, name in enumerate(models):
         last = 2.0 + 0.1 * place**2
-        rows = [{"step": 0, "loss": 4.0, "held_out_loss": 3.0}, {"step": 1, "held_out_loss": last}]
+        layers = {"layers": "2" if name.endswith("-0") else "1,2"}
+        rows = [layers | {"step": 0, "loss": 4.0, "held_out_loss": 3.0}, layers | {"step": 1, "held_out_loss": last}]
         paths.append(tmp_path / f"{name}.parquet")
         write_table(pl.DataFrame(rows, schema=LOSSES_SCHEMA), paths[-1])
     losses = training.tabulate(paths, models)
@@ -46,6 +47,7 @@ def test_a_model_is_compared_with_its_control_seed_by_seed(tmp_path):
     assert set(table.select("model", "control", "n_seeds").rows()) == {("diverse", "tuned", 3)}
     likeness = table.filter(metric=COSINE)
     assert likeness["layer"].to_list() == [0, 1, 2, 3]
+    assert likeness["penalised"].to_list() == [False, True, True, False]
     interval = stats.ttest_1samp(SHIFT, 0).confidence_interval()
     for row in likeness.iter_rows(named=True):
         assert [row["mean"], row["ci_low"], row["ci_high"]] == pytest.approx([SHIFT.mean(), *interval])
@@ -53,4 +55,5 @@ def test_a_model_is_compared_with_its_control_seed_by_seed(tmp_path):
         assert row["p_max_t"] == 0.25  # of three seeds, none is lower
     paid = table.filter(metric="loss")
     assert paid["mean"].item() == pytest.approx(np.mean([0.1 * (n**2 - (n + 3) ** 2) for n in range(3)]))
+    assert paid["penalised"].to_list() == [None]
     assert penalties.tabulate(losses, summary, {}, RESAMPLING).is_empty()

@@ -16,9 +16,3 @@ def test_profiles_of_the_accepted_reviews(tmp_path):
     assert row["n_reviews"] == np.isfinite(first).sum()
     assert row["received"] == pytest.approx(np.nanmean(first))
     assert row["ci_low"] < row["received"] < row["ci_high"]
-
-
-def test_empty_bins_leave_a_review_out(tmp_path):
-    table = tabulate(written(tmp_path, attention_of(("c",), n_bins=20)), accepted("c"))
-    counts = dict(table.filter(layer=1).select("bin", "n_reviews").rows())
-    assert [bin_ for bin_, count in counts.items() if count] == [5, 10, 15, 19]

@@ -31,7 +31,6 @@ def level(review):
 
 
 def files_of_job(folder, shard, reviews, variant="original"):
-    """Files of a job."""
     values, doses = [], []
     for review in reviews:
         for key, (*condition, slope) in CONDITIONS.items():
@@ -83,8 +82,3 @@ def test_doses_count_whose_sink_moved(tables):
     assert rows["masked", "random"]["kl"] == pytest.approx(0.3 * 2)
     assert rows["steering", "first"]["cross_entropy"] == 2.0
     assert rows["steering", "first"]["moved_mass"] is None
-
-
-def test_a_study_whose_reviews_are_all_refused_has_empty_tables(tmp_path):
-    paths = files_of_job(tmp_path, "000", (0, 1), "front")
-    assert [len(table) for table in tabulate([paths[0]], [paths[1]], similarity_of())] == [0, 0]

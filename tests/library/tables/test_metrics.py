@@ -51,12 +51,6 @@ def test_values_by_view_and_metric():
     assert found["n_tokens", "all_tokens"] == 9
 
 
-def test_only_chosen_metrics():
-    wide = table(["participation_ratio", "first_token_norm"])
-    assert set(values_of(wide)["metric"]) == {"participation_ratio", "first_token_norm", "n_tokens"}
-    assert dict(wide.schema) == METRICS_SCHEMA
-
-
 def test_one_token_review_is_nan_not_an_error():
     one = matrices_of(("a",), ("raw", "raw_without_first"), of=lambda review, layer: np.ones((1, 7)))
     values = values_of(metrics_of_job(one, attention_of(()), METRIC_NAMES))

@@ -4,8 +4,6 @@ import math
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from examples import example_table
 from homogenization.tables.comparisons import same_texts, too_few
@@ -13,9 +11,7 @@ from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEM
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA, VARIANT_SCHEMA
 from measured import written
 
-CURE = "Longer texts, a larger corpus or a larger keyphrases.max_phrases change more"
 RANDOM = example_table(SCORE_SCHEMA, variant="random_pairs", review_id=["a", "b", "c"], f1=[0.3, 0.4, 0.5])
-COUNTS = ("n_sentences", "n_sentences_moved", "n_sentences_in_place", "n_sentences_not_moved")
 
 
 def scores(variant, **f1):
@@ -43,7 +39,7 @@ def tables_of(folder, *scored, variants=("front",), fluency=(), rewritten=(), th
     files = {"similarity": scored, "random_pairs": [RANDOM], "fluency": fluency, "originals": [ORIGINALS]}
     files = {name: written(folder, *parts) or None for name, parts in files.items()}
     files["rewritten"] = written(folder, *rewritten)
-    return tabulate(list(variants), {name: name for name in variants}, threshold, 4, **files, **more)
+    return tabulate(list(variants), threshold, 4, **files, **more)
 
 
 def test_a_review_is_accepted_in_each_variant_by_itself(tmp_path):
@@ -70,61 +66,34 @@ def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_pa
 
 
 def test_acceptance_lists_every_variant(tmp_path, caplog):
-    """One review could not be rewritten as front, and none as end."""
-    front = texts("front", [placed(0, 0.5, 0.0)], a="House, the, of a burns!", b=ORIGINALS["text"][1])
+    """One review could not be rewritten as front, and none as end. Words in their order decide what changed."""
+    front = texts("front", [placed(0, 0.5, 0.0)], a="House, the, of a burns!", b=ORIGINALS["text"][1].lower() + "!")
     more = {"variants": ["end", "front"], "rewritten": [front]}
     similarity, acceptance = tables_of(tmp_path, scores("front", a=0.9, b=0.9, c=0.3), **more)
     assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
     none, some = acceptance.iter_rows(named=True)
     assert list(none.values())[:7] == ["end", 4, 0, 0, 0.0, 0, None]
     assert [some[name] for name in ("n_rewritten", "n_accepted", "acceptance_rate", "n_changed")] == [3, 2, 0.5, 1]
-    assert [some[name] for name in COUNTS] == [2, 2, 0, 0]
+    assert [some[name] for name in ("n_without_phrases", "n_sentences", "n_sentences_moved")] == [0, 2, 2]
     assert some["baseline_median_f1"] == none["baseline_median_f1"] == pytest.approx(0.4)
     assert similarity.filter(variant="front")["changed"].to_list() == [True, False, None]
     assert similarity.filter(variant="front")["first_word_changed"].to_list() == [True, False, None]
-    assert "1 of 2 accepted texts are as the original" in caplog.text
+    assert "1 of 2 accepted texts differ from the original" in caplog.text
     assert "end:" not in caplog.text  # the writer failed, not the threshold
     assert tables_of(tmp_path, variants=[])[1].is_empty()
 
 
-def test_words_in_their_order_decide_whether_a_text_changed(tmp_path):
-    """Capitals and punctuation do not."""
-    one = texts("front", a="the house, of a burns", b="House the of b burns.")
-    other = texts("end", a="The house of a burns!", b="burns house the of b")
-    parts = [scores(name, a=1.0, b=1.0) for name in ("front", "end")]
-    similarity, _ = tables_of(tmp_path, *parts, variants=["front", "end"], rewritten=[one, other])
-    rewritten = similarity.filter(pl.col("variant") != "random_pairs")
-    assert rewritten["changed"].to_list() == [False, True] * 2
-    hashes = rewritten["words_hash"].to_list()
-    assert hashes[0] == hashes[2]
-    assert hashes[1] != hashes[3]
-
-
 @pytest.mark.parametrize(
-    ("placements", "edge", "counts"),
+    ("placements", "counts"),
     [
-        ([placed(0, 0.5, 0.0), placed(1, 0.0, 0.0), placed(2, 0.5, 0.5)], "front", (3, 1, 1, 1)),
-        ([placed(0, 0.0, 0.0), placed(0, 1.0, 0.5)], "front", (1, 1, 0, 0)),  # one of two phrases moved
-        ([placed(0, 0.0, 0.0), placed(0, 0.25, 0.25)], "front", (1, 0, 1, 0)),  # the second stands behind the first
-        ([placed(0, 1.0, 1.0)], "front", (1, 0, 0, 1)),  # at the other edge
-        ([placed(0, 1.0, 1.0)], None, (1, 0, 0, 1)),  # no edge to stand at
-        ([placed(0, None, None)], "end", (1, 0, 0, 1)),  # the phrase is the sentence
+        ([placed(0, 0.5, 0.0), placed(1, 0.0, 0.0), placed(2, 0.5, 0.5)], (3, 1)),
+        ([placed(0, 0.0, 0.0), placed(0, 1.0, 0.5)], (1, 1)),  # one of two phrases moved
+        ([placed(0, None, None)], (1, 0)),  # the phrase is the sentence
     ],
 )
-def test_sentences_moved_in_place_and_not_moved(placements, edge, counts):
+def test_sentences_and_those_in_which_a_phrase_moved(placements, counts):
     similarity = example_table(SIMILARITY_SCHEMA, variant="v", review_id=["a", "b"], placements=[placements, []])
-    assert sentence_counts(similarity, {"v": edge}).rows() == [("v", *counts)]
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), *[st.none() | st.sampled_from([0.0, 0.5, 1.0])] * 2), min_size=1),
-    st.sampled_from([None, "front", "end"]),
-)
-def test_every_sentence_is_counted_once(places, edge):
-    placements = [[placed(*place) for place in places]]
-    similarity = example_table(SIMILARITY_SCHEMA, variant="v", review_id=["a"], placements=placements)
-    ((_, n, *parts),) = sentence_counts(similarity, {"v": edge}).rows()
-    assert n == sum(parts) == len({sentence for sentence, *_ in places})
+    assert sentence_counts(similarity).rows() == [("v", *counts)]
 
 
 def similar(**hashes):
@@ -149,14 +118,12 @@ def test_a_comparison_has_the_reviews_whose_texts_differ():
     ("pair", "fewest", "reason"),
     [
         (("front", "original"), 3, None),
-        (("front", "original"), 4, f"17 of 20 texts are as the original; at least 4 have to differ. {CURE}"),
-        (("front", "end"), 5, f"16 of 20 texts are the same in both; at least 5 have to differ. {CURE}"),
-        (("end", "front"), 4, None),
-        (("few", "original"), 3, "2 of 20 reviews accepted; at least 3 are needed"),
+        (("front", "original"), 4, "17 of 20 texts are as the original; at least 4 have to differ"),
+        (("front", "end"), 5, "16 of 20 texts are the same in both; at least 5 have to differ"),
         (("front", "few"), 3, "2 of 20 reviews accepted in both; at least 3 are needed"),
-        (("lost", "original"), 1, "0 of 20 reviews accepted; at least 1 are needed"),
     ],
 )
 def test_too_few_reviews_and_too_few_changed_texts_are_not_compared(pair, fewest, reason):
     table = similar(front="a" * 3 + "o" * 17, end="b" * 4 + "o" * 16, few="ab")
-    assert too_few(table, pair, 20, fewest) == reason
+    found = too_few(table, pair, 20, fewest)
+    assert (found and found.partition(". ")[0]) == reason

@@ -147,14 +147,7 @@ def _compared(where: Row) -> str:
 def tabulate(
     claims: Sequence[Row], models: Sequence[str], resampling: Row, **given: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """The table `claims`.
-
-    Args:
-        claims: see `claims_table`, also of the next.
-        models: see there.
-        resampling: fields of `Settings`, for the estimates of components.
-        given: tables of estimates, and the table `components`, by name; None for one that the study does not make.
-    """
+    """The table `claims`; as `claims_table`, but `given` the table `components`, which `resampling` is for."""
     named = [claim["where"]["component"] for claim in claims if claim["table"] == "components"]
     if named and given["components"] is not None:
         given["components"] = component_estimates(given["components"], named, Settings(**resampling))

@@ -121,7 +121,7 @@ class Figures(Section):
     """Style and labels of figures; an edit reruns no computation."""
 
     style: Literal["report", "paper"] = "report"
-    """`paper`: as wide as a column or a page, 8 pt text, without title and note."""
+    """`paper`: as wide as a column or a page, 8 pt text, without title and note, as PDF beside SVG."""
     labels: dict[str, str] = Field({})
     """Name of a model or variant in figures and report; tables keep the key."""
 

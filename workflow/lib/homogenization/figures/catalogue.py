@@ -6,7 +6,6 @@ module is pure data that the Snakefile reads: no plotting library.
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from operator import attrgetter as of
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ class PageFigure(NamedTuple):
     """A figure of a study.
 
     Attributes:
-        name: its file in results/figures, without suffix; there are an SVG and a PDF.
+        name: its file in results/figures, without suffix: an SVG, and in the style `paper` a PDF.
         title: what stands above it.
         caption: its caption, a file in workflow/report.
         section: the heading on the page that it belongs to; "Answer" is the first.
@@ -82,10 +81,10 @@ def _metrics(study: Any) -> Iterable[dict[str, str]]:
     return [{"metric": metric} for metric in drawn_metrics(study)]
 
 
-def _contrasts(study: Any, n_views: int | None = None) -> Iterable[dict[str, str]]:
+def _contrasts(study: Any) -> Iterable[dict[str, str]]:
     contrasted = [name for name in drawn_metrics(study) if name in study.contrasted_metrics]
-    views = {name: headline_first(describe_metric(name).views or study.views)[:n_views] for name in contrasted}
-    return [{"metric": name, "view": view} for name in views for view in views[name]]
+    views = {name: headline_first(describe_metric(name).views or study.views) for name in contrasted}
+    return [{"metric": name, "view": views[name][0]} for name in contrasted]
 
 
 _ENTRIES = (
@@ -97,9 +96,7 @@ _ENTRIES = (
     _Entry("curves.mauve", "Metrics", "MAUVE between consecutive layers"),
     _Entry("disorder.disorder_depth", "Contrasts", "Change per nat of disorder, over depth", _has_ladder),
     _Entry("contrasts.contrast", "Contrasts", "Differences", of("contrasted"), _contrasts, "contrasts"),
-    _Entry("contrasts.parts", "Contrasts", "Parts of the depth", of("contrasted"), partial(_contrasts, n_views=1)),
     _Entry("attention.attention_heatmap", "Attention", "Attention received, by place"),
-    _Entry("attention.attention_profile", "Attention", "Attention in three blocks"),
     _Entry("effects.components", "Causes", "What the components of a block do", of("components")),
     _Entry("effects.dose", "Causes", "Steered attention", lambda of: of.interventions and of.interventions.steering),
     _Entry("effects.conditions", "Causes", "Changed attention and its costs", of("intervention_jobs")),

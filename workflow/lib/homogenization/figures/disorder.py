@@ -26,13 +26,8 @@ _LADDER = LineStyle(STEPS[-1], "-", "D")
 def changes(contrasts: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     """Each variant's change of two metrics at each layer, and of the loss per word.
 
-    Args:
-        contrasts: the table `contrasts`.
-        models: names of models in the order of the study; the loss of one without is that of the first that has any.
-
-    Returns:
-        model, variant, metric, layer, depth; n_reviews, mean, ci_low, ci_high of the change; loss, loss_low, loss_high;
-        and `read_by`, the model whose loss it is.
+    Columns are variant, metric, layer, depth, model; n_reviews, mean, ci_low, ci_high of the change; loss, loss_low,
+    loss_high; and `read_by`, whose loss it is: of a model without, the first of `models` that has any.
     """
     whole = contrasts.filter(pl.col("group").is_null(), pl.col("mean").is_finite(), minus=ORIGINAL)
     names = {"model": "read_by", "mean": "loss", "ci_low": "loss_low", "ci_high": "loss_high"}

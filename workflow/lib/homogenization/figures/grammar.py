@@ -209,15 +209,14 @@ def draw_dots(axes: Axes, table: pl.DataFrame, lanes: Named, styles: Styles, *, 
     axes.grid(axis="y", visible=False)
 
 
-def draw_margin(axes: Axes, margin: float, metric: str, along_x: bool = False) -> None:
+def draw_margin(axes: Axes, margin: float, metric: str) -> None:
     """Zero, the margin around it, and a tint on the side to which `metric` goes where tokens grow alike."""
-    (axes.axvline if along_x else axes.axhline)(0, **ZERO)
-    span, limits = (axes.axvspan, axes.set_xlim) if along_x else (axes.axhspan, axes.set_ylim)
-    low, high = limits()
-    span(-margin, margin, color=MARGIN, lw=0, zorder=0.5)
+    axes.axhline(0, **ZERO)
+    low, high = axes.get_ylim()
+    axes.axhspan(-margin, margin, color=MARGIN, lw=0, zorder=0.5)
     if side := likeness(metric):
-        span(0, high if side > 0 else low, color=ALIKE, lw=0, zorder=0)
-    limits(low, high)
+        axes.axhspan(0, high if side > 0 else low, color=ALIKE, lw=0, zorder=0)
+    axes.set_ylim(low, high)
 
 
 def say(axes: Axes, text: str) -> None:

@@ -106,6 +106,7 @@ _SETTINGS = {
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
     # letters are outlines: where DejaVu is missing, another font would make labels run into each other
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,  # the font is in the file, as TrueType, which journals want
     "svg.hashsalt": "homogenization",
     "axes.titleweight": "bold",
     "axes.grid": True,
@@ -127,8 +128,7 @@ def house_style(style: str = REPORT) -> AbstractContextManager:
     from matplotlib import rc_context  # pages need the colours alone
 
     sizes = {name: 0.8 * size if style == PAPER else size for name, size in _SIZES.items()}
-    # the font is in the file; journals want it as TrueType, which takes four times as long
-    return rc_context(_SETTINGS | sizes | {"pdf.fonttype": 42 if style == PAPER else 3})
+    return rc_context(_SETTINGS | sizes)
 
 
 def is_paper() -> bool:

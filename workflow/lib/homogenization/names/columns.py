@@ -1,7 +1,7 @@
 """Columns that many tables share, each with its one meaning.
 
 A comment that begins with `#:`, behind a column of a schema or above it, says what the column means and in which unit;
-above a schema, what a row is. `Results.describe` prints them. A column of one table stands in that table's schema.
+above a schema, what a row is. A column of one table stands in that table's schema.
 """
 
 from typing import Any

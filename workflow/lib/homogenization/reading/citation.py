@@ -15,30 +15,23 @@ _LIBRARY = Path(__file__).parents[1]
 
 
 def provenance(configuration: Mapping[str, Any]) -> dict[str, str]:
-    """What a report says of its origin.
+    """The `software` (version and commit); the merged `configuration` as YAML, and its `digest`, 16 hexadecimal digits.
 
-    Args:
-        configuration: the merged configuration, as YAML or JSON has it.
-
-    Returns:
-        `software`, its version and commit; `configuration`, as YAML, and its `digest`, 16 hexadecimal digits whatever
-        the order of its keys.
+    The digest does not depend on the order of keys.
     """
     canonical = json.dumps(configuration, sort_keys=True)
-    return {
-        "software": _software(),
-        "configuration": yaml.safe_dump(json.loads(canonical), allow_unicode=True),
-        "digest": hashlib.blake2b(canonical.encode(), digest_size=8).hexdigest(),
-    }
+    digest = hashlib.blake2b(canonical.encode(), digest_size=8).hexdigest()
+    written = yaml.safe_dump(json.loads(canonical), allow_unicode=True)
+    return {"software": _software(), "configuration": written, "digest": digest}
 
 
 def _software() -> str:
     """Version, the commit of the checkout that this library is part of, and whether it was edited since."""
     git = ["git", "-C", str(_LIBRARY)]
+    described = [*git, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
     try:
         # an installed library may stand in the checkout of something else
         subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], check=True, capture_output=True)
-        described = [*git, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
         commit = subprocess.run(described, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return f"token-homogenization {VERSION}"

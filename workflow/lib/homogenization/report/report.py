@@ -4,28 +4,29 @@ It is one HTML file: its figures, scripts and numbers stand in it, and it asks f
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from docutils.core import publish_parts
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.style import VERDICTS
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.verdicts import NOT_TESTED
 from homogenization.report import verdicts
-from homogenization.report.curves import curves, scripts
+from homogenization.report.curves import curves
 from homogenization.report.examples import chosen_reviews
 from homogenization.report.page import grouped, render
 from homogenization.report.texts import one_sentence, text_data
+from homogenization.run.files import read_json
+from homogenization.run.log import announce
 from homogenization.run.parquet import read_input, read_table, read_tables
 from homogenization.tables.balance import BALANCE_SCHEMA
-from homogenization.tables.extraction import records
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 
 FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
@@ -50,14 +51,15 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     tables |= {name: read_table(inputs[name]) for name in ("contrasts", "summary", "similarity")}
     tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants")}
     tables["keyphrases"] = read_tables(files) if (files := inputs["keyphrases"]) else pl.DataFrame(schema=_PHRASES)
-    tables["extraction"] = records(inputs["runs"])
     labels, examples = {name: shown[name] for name in ("models", "variants")}, shown["examples"]
     claims = verdicts.numbered(tables["claims"], dict(labels["models"]))
     main, imbalance = verdicts.main_claims(claims), out_of_balance(tables["balance"])
     n_both, otherwise = verdicts.with_both_views(claims)
+    counts = {row["n_reviews"] for _, row, _ in verdicts.cells(main) if row["n_reviews"]}
     texts = texts_by_review(tables["variants"])
     phrases = dict(tables["keyphrases"].group_by("review_id", maintain_order=True).agg("phrase").rows())
-    figures = grouped(map(figure_of, count(), inputs["figures"], shown["figures"]), lambda figure: figure["section"])
+    drawn = filter(None, map(figure_of, count(), inputs["figures"], shown["figures"]))
+    figures = grouped(drawn, lambda figure: figure["section"])
     return render(
         "report.jinja",
         **labels,
@@ -69,9 +71,10 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
         of_groups=partial(verdicts.of_groups, contrasts=tables["contrasts"]),
         columns=list(dict.fromkeys(row["label"] for _, row, _ in verdicts.cells(claims))),
         n_both=n_both,
+        n_texts=counts.pop() if len(counts) == 1 else None,  # said once where all are alike
         otherwise=otherwise,
         sentence=one_sentence(texts, phrases, [name for name, _ in shown["variants"]]),
-        doubts=doubts(tables, shown, imbalance),
+        doubts=doubts(tables, shown, imbalance, left_out(inputs["runs"])),
         origin=origin,
         looks=VERDICTS,
         first=figures.pop("Answer", []),
@@ -79,7 +82,6 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
         csv=list(map(table_of, inputs["csv"], shown["csv"])),
         texts=text_data(*chosen_texts(inputs, tables, examples), texts, phrases),
         charts=curves(tables["summary"], tables["contrasts"], **shown["curves"], **labels),
-        scripts=scripts(),
     )
 
 
@@ -108,25 +110,39 @@ def chosen_texts(
 
 
 def doubts(
-    tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], imbalance: Mapping[str, str]
+    tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], imbalance: Mapping[str, str], too_long: dict[str, int]
 ) -> dict[str, Any]:
     """What to distrust, by name; empty where it does not apply."""
     models, variants = dict(shown["models"]), dict(shown["variants"])
     tested = tables["claims"].filter(pl.col("verdict") != NOT_TESTED)
     fewest = tested["n_reviews"].min()
-    left_out = tables["extraction"].group_by("model", maintain_order=True).agg(pl.col("n_left_out").sum())
     accepted = tables["acceptance"].filter(pl.col("acceptance_rate") < LOW_ACCEPTANCE)
-    refused = tables["contrasts"].filter(pl.col("verdict") == NOT_TESTED, pl.col("reason").is_not_null())
+    whole = tables["contrasts"].filter(pl.col("group").is_null())
+    refused = whole.filter(pl.col("verdict") == NOT_TESTED, pl.col("reason").is_not_null())
     reasons = refused.select("variant", "minus", "reason").unique(maintain_order=True).rows()
     return {
         "few": fewest if fewest is not None and fewest < FEW_REVIEWS else 0,
         "quantised": [models[name] for name, weights in shown["weights"].items() if "gguf" in weights],
-        "left_out": [(models[name], count) for name, count in left_out.rows() if count],
+        "left_out": [(models[name], count) for name, count in too_long.items()],
         "accepted": accepted.select("variant", "n_accepted", "n_reviews").rows(),
         "imbalance": imbalance,
         "uncontrolled": [variants[name] for name in shown["uncontrolled"]],
         "refused": grouped(reasons, lambda row: row[2]),
     }
+
+
+def left_out(runs: Sequence[str]) -> dict[str, int]:
+    """By model, how many texts its extractions left out, by their records, as too long; they are announced."""
+    found: dict[str, int] = {}
+    for model, records in grouped(map(read_json, runs), itemgetter("model")).items():
+        if n_left_out := sum(record["n_left_out"] for record in records):
+            n_texts = n_left_out + sum(record["n_reviews"] for record in records)
+            announce(
+                f"models.{model}: of {n_texts} texts of all variants, {n_left_out} are left out, since they or their "
+                f"originals have more than {records[0]['max_tokens']} tokens"
+            )
+            found[model] = n_left_out
+    return found
 
 
 def out_of_balance(balance: pl.DataFrame) -> dict[str, str]:
@@ -136,12 +152,17 @@ def out_of_balance(balance: pl.DataFrame) -> dict[str, str]:
     return {pair: ", ".join(covariate.replace("_", " ") for *_, covariate in of) for pair, of in of_pairs.items()}
 
 
-def figure_of(number: int, file: str, entry: Mapping[str, str]) -> dict[str, Any]:
-    """A figure with its title, section and caption; the ids in it are made its own, and paths are of .01 pt."""
+def figure_of(number: int, file: str, entry: Mapping[str, str]) -> dict[str, Any] | None:
+    """A figure with its title, section and caption; the ids in it are made its own, and paths are of .01 pt.
+
+    None where no model of the study has what it shows, as attention of an architecture whose attention is not measured.
+    """
     svg = Path(file).read_text("utf-8")
+    if re.search(r"<dc:description>\s*n = 0 \w+", svg):
+        return None
     drawn = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     drawn = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>f{number}-", drawn)
-    drawn = re.sub(r' (?:d|x|y)="[^"]*"', lambda found: re.sub(r"(?<=\.\d\d)\d+", "", found[0]), drawn)
+    drawn = re.sub(r"(?<=\.\d\d)\d{2,}", "", drawn)
     label = Markup('<svg role="img" aria-label="{}"').format(entry["title"])
     svg = Markup(re.sub(r"\s+", " ", drawn).replace("<svg", label, 1))
     return {**entry, "svg": svg, "caption": in_html(entry["caption"])}
@@ -155,5 +176,7 @@ def table_of(file: str, entry: Mapping[str, str]) -> dict[str, Any]:
 
 
 def in_html(caption: str) -> Markup:
-    """A caption in reStructuredText as HTML."""
-    return Markup(publish_parts(caption, writer="html5", settings_overrides={"report_level": 5})["body"])
+    """A caption as HTML: of reStructuredText, paragraphs, *emphasis* and ``code``."""
+    marked = re.sub(r"``(.+?)``", r"<code>\1</code>", str(escape(caption.strip())))
+    marked = re.sub(r"\*(.+?)\*", r"<em>\1</em>", marked)
+    return Markup("".join(f"<p>{paragraph}</p>" for paragraph in re.split(r"\n\s*\n", marked)))

@@ -49,16 +49,10 @@ def tabulate(
     resampling: Mapping[str, Any],
     min_reviews: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `consequences` and `probes`.
+    """The tables `consequences` and `probes` from files of all jobs.
 
-    Args:
-        metrics: files of metrics by layer of all jobs (`INTERVENED_SCHEMA`).
-        texts: files of doses of all jobs (`DOSES_SCHEMA`).
-        readings: files of probes of all models (`POOLED_READINGS_SCHEMA`).
-        similarity: the table `similarity`.
-        controls: by variant and role, the name of its control.
-        resampling: fields of `Settings`.
-        min_reviews: fewest reviews with which an effect is tested.
+    `metrics` are files of `INTERVENED_SCHEMA`, `texts` of `DOSES_SCHEMA`, `readings` of `POOLED_READINGS_SCHEMA`;
+    `controls` are those of a variant by their roles; `resampling` and `min_reviews` are fields of `Settings`.
     """
     doses = keep_accepted(read_tables(texts), similarity)
     read = keep_accepted(read_tables(readings), similarity)

@@ -149,21 +149,10 @@ def tabulate(
     similarity: pl.DataFrame,
     corpus: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """The table `contrasts`.
+    """The table `contrasts` of pairs (variant, minus), of the metrics of these `names`.
 
-    Args:
-        contrasts: pairs (variant, minus).
-        names: names of metrics.
-        n_reviews: reviews of the sample.
-        min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
-        resampling: fields of `Settings`.
-        models: names of the models, in the order of the configuration.
-        ladder: variants that are disorder.
-        by: column of the corpus whose values are groups of reviews.
-        metrics: the table `metrics`.
-        predictions: the table `predictions`.
-        similarity: the table `similarity`.
-        corpus: files of the sample; None without groups.
+    `n_reviews` and `min_reviews` are as of `too_few`, `models` and `ladder` as of `contrast_table`; `by` is a column of
+    the `corpus`, files of the sample, whose values are groups of reviews.
     """
     reasons = {tuple(pair): too_few(similarity, pair, n_reviews, min_reviews) for pair in contrasts}
     for (variant, minus), reason in reasons.items():

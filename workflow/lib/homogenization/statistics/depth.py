@@ -39,13 +39,9 @@ CHANGES = ("net_change", "net_change_after_first")  # since the layer of its pla
 def tabulate(
     metrics: pl.DataFrame, pooled: pl.DataFrame | None, names: Sequence[str], resampling: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
+    """The table `depth` of the metrics of these `names`; `pooled` is None where tokens are not pooled.
 
-    Args:
-        metrics: the table `metrics`.
-        pooled: the table `pooled`; None where tokens are not pooled.
-        names: names of the metrics.
-        resampling: fields of `Settings`.
+    `resampling` has fields of `Settings`.
     """
     sources = [values_of(metrics), *([] if pooled is None else [pools_as_reviews(pooled)])]
     parts = [pl.DataFrame(schema=DEPTH_SCHEMA)]

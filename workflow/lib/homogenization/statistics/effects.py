@@ -67,12 +67,7 @@ Estimand = tuple[str, np.ndarray, str | None]  # what is subtracted, (reviews, c
 
 
 def effects_table(intervened: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Every estimand of every condition of every model and variant: `EFFECTS_SCHEMA`, sorted by its keys.
-
-    Args:
-        intervened: rows of `INTERVENED_BY_REVIEW_SCHEMA`.
-        settings: draws, level, margin and fewest reviews.
-    """
+    """Every estimand of every condition of `INTERVENED_BY_REVIEW_SCHEMA`: `EFFECTS_SCHEMA`, sorted by its keys."""
     parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
     for (model, variant), rows in sorted(intervened.partition_by("model", "variant", as_dict=True).items()):
         cells = rows.select(*_CELL, "yardstick").unique(_CELL).sort(_CELL)
@@ -160,11 +155,8 @@ def text_effects(
 ) -> pl.DataFrame:
     """What the untouched model reads in a text less in another, and at the output less in the middle: `EFFECTS_SCHEMA`.
 
-    Args:
-        consequences: rows of `INTERVENED_BY_REVIEW_SCHEMA`.
-        similarity: the table `similarity`: a comparison is over the reviews whose two texts differ.
-        controls: by variant and role, the name of its control; each variant is compared with the original too.
-        settings: draws, level, margin and fewest reviews.
+    A text is compared with the original and its `controls`, by role, over the reviews whose two texts differ;
+    `consequences` are rows of `INTERVENED_BY_REVIEW_SCHEMA`.
     """
     untouched = consequences.filter(pl.col("metric") != KL, kind=UNTOUCHED)  # whose KL is 0
     parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
@@ -191,13 +183,7 @@ def text_effects(
 
 
 def tabulate(intervened: pl.DataFrame, resampling: Mapping[str, Any], min_reviews: int) -> pl.DataFrame:
-    """The table `interventions`.
-
-    Args:
-        intervened: the table `intervened`.
-        resampling: fields of `Settings`.
-        min_reviews: fewest reviews with which an effect is tested.
-    """
+    """The table `interventions` from `intervened`; `resampling` and `min_reviews` are fields of `Settings`."""
     effects = effects_table(intervened, Settings(**resampling, min_reviews=min_reviews))
     for model, reason in effects.filter(verdict=NOT_TESTED).select("model", "reason").unique().sort(pl.all()).rows():
         logging.warning("interventions of %s: not tested: %s", model, reason)

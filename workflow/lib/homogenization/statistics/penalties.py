@@ -21,6 +21,7 @@ PENALTIES_SCHEMA = {
     "model": pl.String,  #: name of the entry
     "control": pl.String,  #: name of the entry that is its control
     **columns("layer", "depth"),  # null for the loss
+    "penalised": pl.Boolean,  #: whether the penalty reads this layer, in any seed; null for the loss
     "view": pl.String,  #: a view, or `held_out`
     "metric": pl.String,  #: a metric, or `loss` of the held-out texts after the last step, in nats a token
     **{_SEEDS.get(name, name): dtype for name, dtype in ESTIMATE_SCHEMA.items()},
@@ -32,13 +33,9 @@ _CELL = ("view", "metric", "layer", "depth")
 def tabulate(
     training: pl.DataFrame, summary: pl.DataFrame, controls: Mapping[str, str], resampling: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """The table `penalties` (`PENALTIES_SCHEMA`).
+    """The table `penalties` from `training` and `summary`.
 
-    Args:
-        training: the table `training`.
-        summary: the table `summary`.
-        controls: the control of each model that has one, by the names of models, which end in `-` and the seed.
-        resampling: fields of `Settings`.
+    `controls` has the control of each model that has one, by their names, which end in `-` and the seed.
     """
     last = training.filter(pl.col("step") == pl.col("step").max().over("model"))
     losses = last.select("model", view=pl.lit("held_out"), metric=pl.lit("loss"), value="held_out_loss")
@@ -57,6 +54,8 @@ def tabulate(
         ]
         sized = cells.join(yardsticks(others, ["metric"]), on=("view", "metric"), how="left", maintain_order="left")
         table = estimate(sized, sides[0] - sides[1], Settings(**resampling), ("view", "metric")).rename(_SEEDS)
-        named = table.with_columns(model=pl.lit(model), control=pl.lit(control))
+        read = training.filter(pl.col("model").is_in([name for name, _ in pairs]))["layers"].str.split(",")
+        penalised = pl.col("layer").is_in(read.explode().cast(pl.Int32).to_list())
+        named = table.with_columns(model=pl.lit(model), control=pl.lit(control), penalised=penalised)
         parts.append(named.select(*PENALTIES_SCHEMA).cast(PENALTIES_SCHEMA))
     return pl.concat(parts)

@@ -27,13 +27,9 @@ _GROUP = ("model", "variant", "layer", "depth", "bin", "relative_position")
 
 
 def tabulate(attention: Sequence[str], similarity: pl.DataFrame) -> pl.DataFrame:
-    """Mean received attention by relative position: the table `attention`, sorted by its keys.
+    """The table `attention` from files of received attention of all jobs, all with the same number of bins.
 
     Every review has the same weight; a review without tokens in a bin is left out of that bin.
-
-    Args:
-        attention: files of received attention of all jobs, all with the same number of bins.
-        similarity: the table `similarity`, which says which reviews are accepted.
     """
     accepted = keep_accepted(read_tables(attention), similarity)
     n_bins = accepted["received"].list.len().max() or 1

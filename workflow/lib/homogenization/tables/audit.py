@@ -31,12 +31,7 @@ SCHEMAS = {"audit": AUDIT_SCHEMA}
 
 
 def tabulate(ratings: Sequence[str], audited: Sequence[str]) -> pl.DataFrame:
-    """The table `audit` (`AUDIT_SCHEMA`).
-
-    Args:
-        ratings: CSV files, one for each reader, as `variants.ratings.readings` reads them.
-        audited: Parquet files of the variants, `original` among them.
-    """
+    """The table `audit` from `ratings`, a CSV file of each reader, and files of the variants, `original` among them."""
     texts = read_tables(audited)
     n_sentences = dict.fromkeys(texts["variant"].unique(), 0)
     lengths = {

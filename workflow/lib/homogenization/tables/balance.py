@@ -40,13 +40,7 @@ def tabulate(
     predictions: pl.DataFrame,
     pairs: Sequence[tuple[str, str, str | None]],
 ) -> pl.DataFrame:
-    """The table `balance` (`BALANCE_SCHEMA`), in the order of `pairs`; a covariate that no review has has no row.
-
-    Args:
-        similarity: the table `similarity`.
-        predictions: the table `predictions`, which has the number of tokens.
-        pairs: (variant, control, role).
-    """
+    """The table `balance` of `pairs` (variant, control, role); a covariate that no review has has no row."""
     values, parts = covariates(similarity, predictions), [pl.DataFrame(schema=BALANCE_SCHEMA)]
     for variant, control, role in pairs:
         differing = values.join(same_texts(similarity, variant, control), on="review_id", how="anti")

@@ -35,12 +35,8 @@ _KEYS = ("model", "variant", "review_id", "layer", "depth", "view", "metric")
 def tabulate(components: Sequence[str], similarity: pl.DataFrame) -> pl.DataFrame:
     """Each anisotropy before and after each component of each block (`COMPONENTS_SCHEMA`), sorted by its keys.
 
-    For a norm, an attention or a feed-forward network, before is its input and after its output; for an addition, the
-    stream before and after it.
-
-    Args:
-        components: files of component states, whose metadata name the points before and after each component.
-        similarity: the table `similarity`, which says which reviews are accepted.
+    The metadata of the files `components` name the points before and after each component; of an addition, these are
+    the stream.
     """
     parts = [pl.DataFrame(schema=COMPONENTS_SCHEMA)]
     for path in components:

@@ -43,13 +43,7 @@ SCHEMAS = {"intervened": INTERVENED_BY_REVIEW_SCHEMA, "doses": DOSE_MEANS_SCHEMA
 def tabulate(
     intervened: Sequence[str], doses: Sequence[str], similarity: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `intervened` and `doses`; the files of one run are in memory at a time.
-
-    Args:
-        intervened: files of metrics of all jobs.
-        doses: files of doses of the same jobs, in the same order.
-        similarity: the table `similarity`, which says which reviews are accepted.
-    """
+    """The tables `intervened` and `doses` of files in the same order; those of one run are in memory at a time."""
     all_doses = [read_table(path) for path in doses]
     files: dict[tuple[str, str], list[int]] = {}
     for place, table in enumerate(all_doses):
@@ -66,11 +60,7 @@ def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """Each review's metrics in each condition, averaged over parts of the depth: `INTERVENED_BY_REVIEW_SCHEMA`.
 
     Random draws of one condition are averaged; the sink has moved in them if it has in one. A value that is NaN is
-    left out.
-
-    Args:
-        intervened: rows of a model and variant (`INTERVENED_SCHEMA`).
-        doses: their doses (`DOSES_SCHEMA`).
+    left out. `intervened` are rows of a model and variant (`INTERVENED_SCHEMA`), `doses` theirs (`DOSES_SCHEMA`).
     """
     keys = [*_RUN, "review_id", "condition"]
     dose = doses.with_columns(without_draw()).select(*keys, *CONDITION, "kl", "sink_moved", "branch_norm")

@@ -30,14 +30,7 @@ _ROWS_AT_ONCE = 20_000  # spectra in memory beside their p and q
 def tabulate(
     matrices: Sequence[str], attention: Sequence[str], similarity: pl.DataFrame, metrics: Sequence[str]
 ) -> pl.DataFrame:
-    """The table `metrics`; the spectra of one job are in memory at a time.
-
-    Args:
-        matrices: files of spectra and geometry.
-        attention: files of received attention, in the same order of jobs.
-        similarity: the table `similarity`, which says which reviews are accepted.
-        metrics: names of registered metrics.
-    """
+    """The table `metrics` of files in the same order of jobs; the spectra of one job are in memory at a time."""
     parts = [pl.DataFrame(schema=METRICS_SCHEMA)]
     for paths in zip(matrices, attention, strict=True):
         of_job = [keep_accepted(read_table(path), similarity) for path in paths]

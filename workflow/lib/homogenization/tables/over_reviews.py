@@ -11,12 +11,7 @@ CONFIDENCE = 0.95
 
 
 def keep_accepted(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `table` whose review is accepted in the row's variant, in their order; originals all stay.
-
-    Args:
-        table: any table by review, with the columns variant and review_id.
-        similarity: tables/similarity.parquet.
-    """
+    """The rows of `table` whose review is accepted in the row's variant, in their order; originals all stay."""
     in_table = pl.col("variant") == ORIGINAL
     accepted = similarity.filter("accepted").group_by("variant").agg("review_id")
     for variant, reviews in accepted.iter_rows():
@@ -40,27 +35,16 @@ def as_array(table: pl.DataFrame, value: str, *axes: pl.DataFrame) -> np.ndarray
 
 
 def student_reach(counts: np.ndarray, confidence: float) -> np.ndarray:
-    """How far Student's interval of a mean reaches, in standard errors: NaN for fewer than two values.
-
-    Args:
-        counts: (...,) number of values.
-        confidence: level of the interval, between 0 and 1.
-    """
+    """How far Student's interval of the mean of (...,) `counts` values reaches, in standard errors; NaN below two."""
     from scipy.special import stdtrit  # most tables have no interval
 
     return stdtrit(np.where(np.asarray(counts) > 1, counts - 1.0, np.nan), (1 + confidence) / 2)
 
 
 def summarise(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
-    """Mean over reviews with Student's 95 % interval, by group, in the order of first appearance.
+    """Mean of the column `value` over reviews with Student's 95 % interval, by group, in their order.
 
-    Args:
-        table: one row for each group and review.
-        by: columns of the group.
-        value: column; null and NaN values are left out.
-
-    Returns:
-        `by`, n_reviews (number of values), mean, std (n - 1), median, ci_low, ci_high; NaN for too few values.
+    Columns are `by`, n_reviews (values that are not null or NaN), mean, std (n - 1), median, ci_low, ci_high.
     """
     values = pl.col(value).fill_nan(None)
     groups = table.group_by(by, maintain_order=True).agg(

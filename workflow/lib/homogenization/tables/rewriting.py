@@ -29,13 +29,7 @@ SCHEMAS = {"rewriting": REWRITING_SCHEMA}
 
 
 def tabulate(shards: Sequence[str], candidates: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
-    """The table `rewriting` (`REWRITING_SCHEMA`), in the order of `variants`.
-
-    Args:
-        shards: files of the reviews.
-        candidates: files of the judged candidates.
-        variants: names of the variants that language models write.
-    """
+    """The table `rewriting` of these `variants`, from files of the reviews and of the judged candidates."""
     reviews, judged = read_tables(shards), read_tables(candidates)
     n_words = pl.Series("n_words", [len(words(text)) for text in reviews["text"]], dtype=pl.Int64)
     passed = judged.filter(pl.col("reason").is_null()).select("variant", "review_id").unique()

@@ -48,11 +48,8 @@ ACCEPTANCE_SCHEMA = {
     "share_changed": pl.Float64,  #: the same / accepted reviews; empty without any
     #: rewritten reviews in which no phrase was to move: that have no key phrase, or are by `order`
     "n_without_phrases": pl.Int64,
-    #: sentences of the rewritten reviews with a phrase that was to move, the sum of the next three
-    "n_sentences": pl.Int64,
+    "n_sentences": pl.Int64,  #: sentences of the rewritten reviews with a phrase that was to move
     "n_sentences_moved": pl.Int64,  #: in which a phrase has another place than in the original
-    "n_sentences_in_place": pl.Int64,  #: in which none has, and one stands at the variant's edge
-    "n_sentences_not_moved": pl.Int64,  #: the others
     **dict.fromkeys(("mean_f1", "median_f1"), pl.Float64),  #: over all rewritten reviews
     "baseline_median_f1": pl.Float64,  #: over pairs of unrelated reviews
     "threshold": pl.Float64,  #: `similarity.threshold`, which variants by `order` need not reach
@@ -62,13 +59,11 @@ ACCEPTANCE_SCHEMA = {
     "max_excess_loss": pl.Float64,  #: `fluency.max_excess`
 }
 SCHEMAS = {"similarity": SIMILARITY_SCHEMA, "acceptance": ACCEPTANCE_SCHEMA}
-_EDGES = {"front": 0.0, "end": 1.0}  # the place in a sentence that is at an edge
 _REVIEW = ["variant", "review_id"]
 
 
 def tabulate(
     variants: Sequence[str],
-    positions: Mapping[str, str | None],
     threshold: float,
     n_reviews: int,
     *,
@@ -80,27 +75,17 @@ def tabulate(
     originals: Sequence[str],
     rewritten: Sequence[str] | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `similarity` and `acceptance`.
+    """The tables `similarity` and `acceptance` of `variants`, from files; None for those that a study has not.
 
-    Args:
-        variants: names of the rewritten variants.
-        positions: where phrases of a variant are to stand, by its name; only `front` and `end` are edges.
-        threshold: least F1 of an accepted review.
-        n_reviews: reviews of the sample.
-        max_excess: largest loss per word minus that of the original, in nats, of an accepted review; None: no bound.
-        always_accepted: variants of which every review is accepted.
-        similarity: files of scores of the rewritten reviews; None where the study has none.
-        random_pairs: files of scores of unrelated reviews; None likewise.
-        fluency: files of losses; None where the study computes none.
-        originals: files of the original reviews.
-        rewritten: files of the rewritten reviews; None where there are none.
+    A review is accepted in a variant with an F1 of at least the `threshold`, whose loss per word is at most
+    `max_excess` (nats) above that of the original; all are in the variants that are `always_accepted`.
     """
     changes = changes_of_reviews(read_tables(originals), [read_table(path) for path in rewritten or ()])
     scores, pairs = (_columns_of(files, SCORE_SCHEMA) for files in (similarity, random_pairs))
     of_text = [changes, excess_losses(_columns_of(fluency, FLUENCY_SCHEMA))]
     bounds = {"threshold": threshold, "max_excess": max_excess}
     scored = similarity_table(scores, pairs, *of_text, always_accepted=always_accepted, **bounds)
-    acceptance = acceptance_table(scored, variants, positions, n_reviews=n_reviews, **bounds)
+    acceptance = acceptance_table(scored, variants, n_reviews=n_reviews, **bounds)
     _warn(acceptance)
     return scored, acceptance
 
@@ -159,7 +144,6 @@ def similarity_table(
 def acceptance_table(
     similarity: pl.DataFrame,
     variants: Sequence[str],
-    positions: Mapping[str, str | None],
     *,
     threshold: float,
     n_reviews: int,
@@ -180,7 +164,7 @@ def acceptance_table(
         (pl.col("placements").list.len() == 0).sum().alias("n_without_phrases"),
     )
     named = pl.DataFrame({"variant": list(variants)}, schema=columns("variant"))
-    for more in (counts, sentence_counts(similarity, positions)):
+    for more in (counts, sentence_counts(similarity)):
         named = named.join(more, on="variant", how="left", maintain_order="left")
     baseline = similarity.filter(variant=RANDOM_PAIRS)["f1"].median()
     return (
@@ -198,22 +182,13 @@ def acceptance_table(
     )
 
 
-def sentence_counts(similarity: pl.DataFrame, positions: Mapping[str, str | None]) -> pl.DataFrame:
-    """variant, and its sentences with a phrase that was to move: all, moved, in place already, not moved."""
-    phrases = similarity.select(*_REVIEW, "placements").explode("placements").drop_nulls("placements")
-    edges = {variant: _EDGES.get(position) for variant, position in positions.items()}
-    edge = pl.col("variant").replace_strict(edges, default=None, return_dtype=pl.Float64)
-    before, after = (pl.col("placements").struct.field(name) for name in ("original_position", "position"))
-    sentences = phrases.group_by(*_REVIEW, pl.col("placements").struct.field("sentence")).agg(
-        moved=before.ne_missing(after).any(), there=(after == edge).fill_null(False).any()
-    )
-    in_place = pl.col("there") & ~pl.col("moved")
-    return sentences.group_by("variant").agg(
-        n_sentences=pl.len(),
-        n_sentences_moved=pl.col("moved").sum(),
-        n_sentences_in_place=in_place.sum(),
-        n_sentences_not_moved=(~pl.col("moved") & ~in_place).sum(),
-    )
+def sentence_counts(similarity: pl.DataFrame) -> pl.DataFrame:
+    """variant, and its sentences with a phrase that was to move: all, and those in which one has another place."""
+    places = similarity.select(*_REVIEW, "placements").explode("placements").drop_nulls("placements")
+    places = places.unnest("placements")
+    moved = pl.col("position").ne_missing(pl.col("original_position")).any()
+    sentences = places.group_by(*_REVIEW, "sentence").agg(moved=moved)
+    return sentences.group_by("variant").agg(n_sentences=pl.len(), n_sentences_moved=pl.col("moved").sum())
 
 
 def _warn(acceptance: pl.DataFrame) -> None:
@@ -222,21 +197,14 @@ def _warn(acceptance: pl.DataFrame) -> None:
     for row in acceptance.iter_rows(named=True):
         if 2 * row["n_accepted"] < row["n_rewritten"]:
             logging.warning(
-                "%s: %d of the %d rewritten reviews are accepted (similarity.threshold: %s, fluency.max_excess: %s). "
-                "Their median F1 is %.3f, that of unrelated reviews %s; their median excess loss is %s. A bound "
-                "belongs to its model: choose it from figures/similarity.svg. No model runs again.",
-                *(row[name] for name in ("variant", "n_accepted", "n_rewritten", "threshold", "max_excess_loss")),
-                *(row[name] for name in ("median_f1", "baseline_median_f1", "median_excess_loss")),
+                "{variant}: {n_accepted} of the {n_rewritten} rewritten reviews are accepted (similarity.threshold: "
+                "{threshold}, fluency.max_excess: {max_excess_loss}). Their median F1 is {median_f1:.3f}, that of "
+                "unrelated reviews {baseline_median_f1}; their median excess loss is {median_excess_loss}. A bound "
+                "belongs to its model: choose it from figures/similarity.svg. No model runs again.".format(**row)
             )
         if row["n_changed"] < row["n_accepted"]:
             level = logging.WARNING if row["share_changed"] < LEAST_SHARE else logging.INFO
-            logging.log(
-                level,
-                "%s: %d of %d accepted texts are as the original, %d without a key phrase; of %d sentences, phrases "
-                "moved in %d and stood in place in %d. %s.",
-                row["variant"],
-                row["n_accepted"] - row["n_changed"],
-                *(row[name] for name in ("n_accepted", "n_without_phrases", "n_sentences", "n_sentences_moved")),
-                row["n_sentences_in_place"],
-                MORE_CHANGE,
-            )
+            told = "{variant}: {n_changed} of {n_accepted} accepted texts differ from the original. "
+            told += "{n_without_phrases} texts have no key phrase; phrases moved in {n_sentences_moved} of "
+            told += "{n_sentences} sentences. "
+            logging.log(level, told.format(**row) + MORE_CHANGE + ".")
