@@ -132,7 +132,7 @@ def _row(claim: Row, model: str, table: pl.DataFrame | None) -> dict[str, Any]:
     row |= {name: found[name] for name in ("ci_low", "ci_high", "yardstick", "n_reviews")}
     row |= {"verdict": verdict, "estimate": found["mean"]}
     row["p"] = found["p_max_t"] if 0 in claim["criterion"].values() else None
-    return row | {"reason": reason if verdict in (NOT_TESTED, UNDECIDED) else None}
+    return row | {"reason": reason if verdict == NOT_TESTED or reason == ONE_DECIDES else None}
 
 
 def _compared(where: Row) -> str:

@@ -16,7 +16,7 @@ _MISSING = 255  # no number
 _STEPS, _LOWEST = 12, -6  # of a ratio: bytes to a doubling, and the doublings that byte 0 stands for
 _KEYS = ("model", "review_id", "variant")
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W\d_a-z])")
-_SHORTEST, _LONGEST = 6, 18  # words of a sentence that is shown
+_SHORTEST, _LONGEST = 6, 14  # words of a sentence that is shown
 
 
 def text_data(
