@@ -134,7 +134,7 @@ def test_a_mistake_is_named_with_its_key_its_value_and_what_is_allowed(key, valu
     [
         ("a.jsonl", b'{"body": "a"}\n{"txt": "b"}\n', ["text_column 'text'", "(did you mean 'txt'?)", "body, txt"]),
         ("a.csv", b"text,lable\na,b\n", ["label_column 'label'", "did you mean 'lable'", "'label_column: null'"]),
-        ("a.csv", b"text,label\n", ["holds no rows"]),
+        ("a.csv", b"text,label\n", ["n_reviews 12: ", "has 0 rows"]),
         ("a.csv", b"text,label\na,b\n", ["n_reviews 12: ", "has 1 row. Lower n_reviews"]),
         ("a.csv", "text,label\ncafé,b\n".encode("latin1"), ["not UTF-8 (byte 14", "iconv -f latin1"]),
         ("a.csv", b"text;label\na;b\n", ["semicolons between its columns", "write commas"]),

@@ -1,7 +1,7 @@
 """The part of the configuration on the corpus, and what a local file tells of it before anything runs."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -61,47 +61,38 @@ class Corpus(Section):
     def fits_its_file(self) -> Self:
         """A local file can be read, has the columns and enough rows; of a large one, its head is looked at.
 
-        What the file and the other keys say of labels, balance and number of reviews takes the place of what is left
-        out.
+        Labels, balance and number of reviews that are left out follow from the file and from each other.
         """
-        columns: dict[str, list[Any]] = {}
+        given, label, columns = self.model_fields_set, self.label_column, {}
+        small = self.is_local and Path(self.source).stat().st_size <= _READ_WHOLE
         if self.is_local and self.split != "train":
             raise ValueError(f"split: {self.source} is a local file, which is read whole; leave split out")
         try:
-            if self.is_local and (self._is_small or not self.source.endswith(".json")):
-                columns = read_columns(Path(self.source), None if self._is_small else _HEAD)
-                if not any(columns.values()):
-                    raise HomogenizationError(f"{self.source} holds no rows. Give a source with reviews.")
-            corpus = self._with_labels(columns)
-            for key in ("text_column", "label_column", "balance_by") if columns else ():
-                if (column := getattr(corpus, key)) is not None and column not in columns:
+            if small or (self.is_local and not self.source.endswith(".json")):
+                columns = read_columns(Path(self.source), None if small else _HEAD)
+            if "label_column" not in given and columns and label not in columns and not nearest(label, columns):
+                label = None
+            balance_by = self.balance_by if "balance_by" in given or self.n_reviews is None else label
+            update = {"label_column": label, "balance_by": balance_by}
+            for key, column in {"text_column": self.text_column, **update}.items():
+                if columns and column is not None and column not in columns:
                     raise HomogenizationError(missing_column(key, column, self.source, columns))
-            return corpus._with_number(len(columns[self.text_column]) if columns and self._is_small else None)
+            n_rows = len(columns.get(self.text_column, [])) if small else self.n_reviews
+            return self.model_copy(update=update)._with_number(n_rows)
         except HomogenizationError as error:
             raise ValueError(str(error).removeprefix("corpus: ")) from None  # which stands before it here
 
-    def _with_labels(self, columns: dict[str, list[Any]]) -> Self:
-        told, label = self.model_fields_set, self.label_column
-        if "label_column" not in told and columns and label not in columns and not nearest(label, columns):
-            label = None
-        balance_by = self.balance_by if "balance_by" in told or self.n_reviews is None else label
-        return self.model_copy(update={"label_column": label, "balance_by": balance_by})
-
     def _with_number(self, n_rows: int | None) -> Self:
-        """It has the number of its reviews, which are not more than the rows of a file, as far as these are known."""
-        if self.n_reviews is None:
-            return self.model_copy(update={"n_reviews": self._number_of_reviews(n_rows)})
-        if n_rows is not None and n_rows < self.n_reviews:
-            raise HomogenizationError(
-                f"n_reviews {self.n_reviews:,}: {self.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
-                "n_reviews to what cleaning leaves of these, or write `all`"
-            )
-        return self
-
-    def _number_of_reviews(self, n_rows: int | None) -> int:
-        """How many reviews cleaning leaves of a local file: it is read and cleaned."""
+        """It with the number of its reviews: as many as cleaning leaves, or fewer than the file has rows."""
         if n_rows is None:
             raise HomogenizationError("n_reviews: a data set of the hub and a file of 16 MB or more need a number")
+        if n_rows < (self.n_reviews or 1):
+            raise HomogenizationError(
+                f"n_reviews {self.n_reviews or 'all'}: {self.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
+                "n_reviews to what cleaning leaves of these, or write `all`"
+            )
+        if self.n_reviews is not None:
+            return self
         from homogenization.corpus.cleaning import clean_reviews
         from homogenization.corpus.reading import read_reviews
         from homogenization.corpus.sampling import sample_size
@@ -113,7 +104,7 @@ class Corpus(Section):
                 f"n_reviews: cleaning leaves {n_reviews} reviews of {self.min_words} to {self.max_words} words in "
                 f"{self.source}. Widen min_words and max_words, or give a larger file"
             )
-        return n_reviews
+        return self.model_copy(update={"n_reviews": n_reviews})
 
     @property
     def balanced_by(self) -> str | None:
@@ -124,7 +115,3 @@ class Corpus(Section):
     def is_local(self) -> bool:
         """Whether the corpus is a file on this machine."""
         return is_local(self.source)
-
-    @property
-    def _is_small(self) -> bool:
-        return self.is_local and Path(self.source).stat().st_size <= _READ_WHOLE

@@ -19,7 +19,6 @@ from homogenization.models.weights import MODEL_FILES, checked_folder
 from homogenization.run.packages import package_folder
 from homogenization.run.sections import Section, ascending, once, refused, without_nulls
 
-Dtype = Literal["float32", "bfloat16", "float16"]
 _OF_FILE = ("gguf", "sha256")
 
 
@@ -196,19 +195,13 @@ class ModelWeights(StartWeights):
         return {f"{name}-{seed}": self.model_copy(update={"seeds": [seed], "seed": seed}) for seed in self.seeds}
 
 
-class RunModel(Section):
-    """Weights, and how a job runs them."""
-
-    weights: TrainedWeights
-    dtype: Dtype = "float32"
-    """Precision of the forward pass."""
-
-
-class Model(RunModel):
+class Model(Section):
     """A model whose states are studied."""
 
     weights: ModelWeights
     """Where the weights come from."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Precision of the forward pass."""
     bos: Literal["default", "always", "never"] = "default"
     """First token: what the tokenizer does, always one BOS token, or never one."""
 
