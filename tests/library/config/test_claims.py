@@ -78,23 +78,10 @@ def test_a_claim_without_a_view_is_judged_without_the_first_token_and_with_it(wr
         ({"depth": None}, "has none of contrast, depth, effect, harm, correlation, component; give exactly one"),
         ({"statement": ""}, "statement"),
         ({"claims": "x"}, "claims: unknown key (did you mean 'claim'?)"),
-        *(
-            ({"depth": None, "contrast": CONTRAST["contrast"] | given}, said)
-            for given, said in (
-                ({"layers": "half"}, "contrast.layers[0]: 'half' is not allowed"),
-                ({"layers": ["all", "all"]}, "name each once"),
-                ({"layers": []}, "contrast.layers"),
-                ({"minus": "a control"}, "minus"),
-            )
-        ),
-        *(
-            ({"depth": None, "effect": EFFECT | given}, said)
-            for given, said in (
-                ({"kind": "untouched"}, "kind: 'untouched' is not allowed"),
-                ({"strength": 1.5}, "strength"),
-                ({"view": "raw"}, "no view 'raw'; allowed: all_tokens, without_first, centred, after_quarter"),
-            )
-        ),
+        ({"depth": None, "contrast": CONTRAST["contrast"] | {"layers": "half"}}, "contrast.layers[0]: 'half' is not"),
+        ({"depth": None, "contrast": CONTRAST["contrast"] | {"minus": "a control"}}, "contrast.minus: 'a control' is"),
+        ({"depth": None, "effect": EFFECT | {"kind": "untouched"}}, "effect.kind: 'untouched' is not allowed"),
+        ({"depth": None, "effect": EFFECT | {"view": "raw"}}, "no view 'raw'; allowed: all_tokens, without_first, cen"),
         ({"depth": None, "component": {"metric": "cosine_anisotropy", "largest": ["mlp"]}}, "largest[0]: 'mlp'"),
         ({"depth": None, "component": {"metric": "cosine_anisotropy"}}, "give exactly one of change, largest"),
     ],

@@ -35,11 +35,6 @@ SOURCES = "hub, path, package, wheel"
         ("components.variants", ["end"], "components.variants: 'end' is not in the study; allowed: original, front"),
         ("interventions.models", ["tyny"], "'tyny' is not in the study (did you mean 'tiny'?)"),
         ("figures.labels", {"tinny": "T"}, "figures.labels: 'tinny' is not in the study (did you mean 'tiny'?)"),
-        (
-            "consequences.conditions",
-            ["steering-first-0.3-all"],
-            "'interventions' has untouched, steering-first-0.2",
-        ),
         ("variants.front", LLM | {"writer": "servd"}, "'servd' is not in the study (did you mean 'served'?)"),
         # values
         ("corpus.n_reviews", "many", "corpus.n_reviews: 'many' is not allowed; input should be a valid integer"),

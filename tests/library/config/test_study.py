@@ -141,7 +141,6 @@ def test_changed_attention_reads_the_first_reviews_over_shards():
     ("changes", "original"),
     [
         ({}, ["untouched", "steering-first-0.2-all", "steering-removed-0.2-all", "masked-first"]),
-        ({"consequences.conditions": ["masked-first"]}, ["untouched", "masked-first"]),
         ({"interventions": None}, ["untouched"]),
     ],
 )

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from homogenization.config.claims import load_all_claims
 from homogenization.config.paths import InputPath, readable
-from homogenization.interventions.conditions import BLOCK_NAMES, CONSTANT, KEYS_MASKED, Condition, conditions_of
+from homogenization.interventions.conditions import BLOCK_NAMES, CONSTANT, KEYS_MASKED
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.errors import nearest
@@ -100,11 +100,6 @@ class Interventions(Section):
                 raise ValueError(f"{entry!r} names no blocks{nearest(str(entry), BLOCK_NAMES)}; allowed: {allowed}")
         return blocks
 
-    @property
-    def conditions(self) -> list[Condition]:
-        """What is done, the untouched model first."""
-        return conditions_of(self.params())
-
 
 class Consequences(Section):
     """Texts read untouched and under interventions: what homogenization costs predictions and probes."""
@@ -113,8 +108,6 @@ class Consequences(Section):
     """Variants by name, beside `original`; null: all."""
     n_reviews: int = Field(200, ge=2)
     """Reviews: the first of the sample by rank."""
-    conditions: list[str] | None = None
-    """Conditions of `interventions` by name, such as `steering-first-0.1-all`; null: all of them."""
 
 
 class Figures(Section):

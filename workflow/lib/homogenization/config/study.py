@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator
 
 from homogenization.claims.keys import CONTROLS
 from homogenization.config import analysis, texts
@@ -19,7 +19,7 @@ from homogenization.config.mistakes import describe_problems, unknown_names
 from homogenization.config.models import Model, ModelWeights, StartWeights, States, TrainedWeights
 from homogenization.config.paths import ExpandedPath
 from homogenization.config.writers import AnyWriter
-from homogenization.interventions.conditions import UNTOUCHED, Condition
+from homogenization.interventions.conditions import UNTOUCHED, Condition, conditions_of
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT, describe_metric
@@ -99,14 +99,6 @@ class Study(Section):
                 singles[single] = model.model_copy(update={"weights": weights})
         return singles
 
-    @model_validator(mode="after")
-    def conditions_of_interventions(self) -> Self:
-        """The conditions whose consequences are read are among those of the section `interventions`."""
-        asked = (self.consequences and self.consequences.conditions) or []
-        if missing := [name for name in asked if name not in self.conditions]:
-            raise ValueError(f"consequences.conditions: no {missing}; 'interventions' has {', '.join(self.conditions)}")
-        return self
-
     @property
     def shards(self) -> list[str]:
         """Numbers of the shards, three digits each."""
@@ -174,7 +166,7 @@ class Study(Section):
     @cached_property
     def conditions(self) -> dict[str, Condition]:
         """The conditions in which models read, by name, the untouched one first."""
-        chosen = self.interventions.conditions if self.interventions else [Condition(UNTOUCHED)]
+        chosen = conditions_of(self.interventions.params()) if self.interventions else [Condition(UNTOUCHED)]
         return {condition.name: condition for condition in chosen}
 
     @property
@@ -194,16 +186,15 @@ class Study(Section):
 
         Originals are read in each condition of the models that are changed, all other texts untouched.
         """
-        chosen, changed = self.consequences, self.interventions
+        chosen = self.consequences
         if chosen is None:
             return []
-        names = [name for name in self.conditions if name in (UNTOUCHED, *(chosen.conditions or self.conditions))]
-        intervened = changed and (changed.models or self.models)
+        changed = (self.interventions and self.interventions.models) or self.models
         return [
             (model, variant, condition, shard)
             for model, variant, shard in self.jobs_of({ORIGINAL, *(chosen.variants or self.variants)})
             if self.n_read(shard, chosen)
-            for condition in (names if variant == ORIGINAL and model in (intervened or ()) else [UNTOUCHED])
+            for condition in (self.conditions if variant == ORIGINAL and model in changed else [UNTOUCHED])
         ]
 
     def n_read(self, shard: str, section: analysis.Interventions | analysis.Consequences) -> int:
