@@ -228,8 +228,9 @@ def test_contrasted_metrics_can_be_compared_between_texts_of_different_lengths()
         assert (name in chosen) == (name == "n_tokens" or (bool(moves) and not metric.extensive))
 
 
-def test_texts_are_shown_by_the_first_contrast_and_a_headline_metric():
-    study = study_of(metrics=["cosine_anisotropy", "effective_rank", "max_explainable_variance"])
+def test_texts_are_shown_by_the_first_contrast_of_place_and_a_headline_metric():
+    words = {"original": NONE, "words": {"rewriter": "order", "blocks": "words"}, "front": by_rule("front")}
+    study = study_of(variants=words, metrics=["cosine_anisotropy", "effective_rank", "max_explainable_variance"])
     expected = {"variant": "front", "minus": "original", "metric": "max_explainable_variance", "view": "raw"}
     assert example_choice(study) == expected
     assert example_choice(study_of(variants={"original": NONE}))["variant"] is None

