@@ -4,10 +4,8 @@ import torch
 import transformers
 from transformers import PreTrainedTokenizerFast
 
-from extracted import EMBEDDED, IDENTITY, tiny, trained_tokenizer
+from extracted import trained_tokenizer
 from tiny_models import _GROUPED, CONFIGS
-
-__all__ = ["EMBEDDED", "IDENTITY", "tiny", "trained_tokenizer"]
 
 NETWORKS = CONFIGS | {
     "mistral": transformers.MistralConfig(**_GROUPED, sliding_window=None),

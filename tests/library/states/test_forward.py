@@ -170,40 +170,6 @@ def test_a_pass_in_another_dtype(name, dtype):
     assert set(seen) == {torch.promote_types(dtype, torch.float32)}
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "bert"])
-def test_what_a_watch_returns_weighs_the_values(name):
-    """With nothing given to the values, no token depends on another; uniform weights are those received."""
-    model, text = model_of(name), TEXTS[0]
-    result = forward(model, text, watch=lambda attention: torch.zeros_like(attention.weights))
-    assert not result.received.any()
-    alone = forward(model, text[:1], watch=lambda attention: torch.zeros_like(attention.weights))
-    for states, first in zip(result.states, alone.states, strict=True):
-        torch.testing.assert_close(states[:1], first, rtol=1e-4, atol=1e-5)
-    uniform = forward(model, text, watch=lambda attention: torch.full_like(attention.weights, 1 / len(text)))
-    torch.testing.assert_close(uniform.received, torch.ones_like(uniform.received))
-
-
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        ("llama", ("self_attn", "mlp")),
-        ("gpt2", ("attn", "mlp")),
-        ("gemma2", ("post_attention_layernorm", "post_feedforward_layernorm")),
-        ("gpt_neox", ("attention", "mlp")),
-    ],
-)
-def test_tapped_components_sum_up_to_the_residual_stream(name, parts):
-    model = model_of(name)
-    taps = {part: (part, "output") for part in parts} | {"before": ("", "input"), "after": ("", "output")}
-    result = forward(model, TEXTS[0], taps=taps)
-    assert_same(result, forward(model, TEXTS[0]))
-    for block in range(model.n_blocks):
-        assert torch.equal(result.taps[block, "before"], result.states[block])
-        assert torch.equal(result.taps[block, "after"], result.states[block + 1])
-        added = sum(result.taps[block, part] for part in parts)
-        torch.testing.assert_close(result.states[block] + added, result.states[block + 1], rtol=1e-5, atol=1e-5)
-
-
 def with_dropout(model):
     for block in model.blocks:
         block.self_attn.training, block.self_attn.attention_dropout = True, 0.1

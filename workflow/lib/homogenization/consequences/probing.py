@@ -51,11 +51,8 @@ def cross_validated(
     A review and all its texts are in one fold; states are standardised by the training folds. The regression minimises
     the sum of the losses + penalty / 2 times the squared norm of its weights.
 
-    Args:
-        texts: by name, `original` among them, (reviews, d) pooled states; NaN where a review lacks the text.
-        labels: (reviews,) labels.
-        folds: (reviews,) fold of each review.
-        penalty: strength of the penalty: 1/C of scikit-learn.
+    `texts` are pooled states by name, `original` among them, (reviews, d), NaN where a review lacks the text; `labels`
+    and `folds` are (reviews,).
 
     Returns:
         By name of the text, (2, reviews): log-loss in nats, and 1 where the guess is right, else 0. NaN where a review
@@ -110,13 +107,8 @@ def tabulate(
 ) -> pl.DataFrame:
     """Probes of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
 
-    Args:
-        states: files of pooled states of all variants, conditions and shards (`POOLED_STATES_SCHEMA`).
-        shards: files of the corpus, which hold the labels.
-        model: name of the model.
-        variants: their names, `original` among them.
-        folds: number of folds; None where the reviews have no labels.
-        seed: seed of folds and permutations.
+    `states` are the files of pooled states of all texts and conditions (`POOLED_STATES_SCHEMA`), `shards` those of the
+    corpus, which hold the labels. Without labels, `folds` is None.
     """
     parts = [pl.DataFrame(schema=POOLED_READINGS_SCHEMA)]
     if folds is None:

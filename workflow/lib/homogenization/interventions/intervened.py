@@ -44,12 +44,7 @@ def intervene(
 ) -> dict[str, pl.DataFrame]:
     """Run reviews through a model in one condition, and untouched: doses are measured against that.
 
-    Args:
-        model: language model or encoder.
-        reviews: token ids by name.
-        condition: what is done.
-        metrics: names among `METRICS`.
-        seed: seed of all draws.
+    `reviews` are token ids by name, `metrics` names among `METRICS`; `seed` is of all draws.
 
     Returns:
         The tables of `homogenization.interventions.schemas.SCHEMAS`, whose columns `model` and `variant` are null.

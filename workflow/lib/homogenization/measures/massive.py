@@ -16,14 +16,9 @@ _LEAST_OF_MIDDLE = 0.5
 
 
 def are_massive(lengths: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """Whether each token of a review is massive.
+    """Whether each token of a review is massive, bool (n,); False where there is no layer after a block.
 
-    Args:
-        lengths: (layers, n) norms of the residual stream at some layers.
-        depth: (layers,) layer / number of blocks.
-
-    Returns:
-        bool (n,); False where there is no layer after a block.
+    `lengths` are norms of the residual stream at some layers, (layers, n), `depth` is layer / number of blocks.
     """
     low, high = REGIONS["middle"]
     middle = (low <= depth) & (depth < high)

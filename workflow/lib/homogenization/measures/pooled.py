@@ -36,10 +36,9 @@ def measure(store: StateStore) -> dict[str, pl.DataFrame]:
     """Pooled tokens at every point and layer: the table `pooled` (`POOLED_SCHEMA`).
 
     Views are `pooled` (tokens as they are) and `pooled_centred` (minus the mean of all tokens of the view), each with
-    all tokens and, as `..._without_first`, without the first token of each review. Cosine anisotropy is the mean
-    cosine over all pairs of tokens of the shard. Singular values, and the standard deviation of the cosines, are of the
-    centred views alone; the latter is over the pairs of 1,024 tokens drawn at random, the same at every layer. A view
-    of fewer than two tokens has no row.
+    all tokens and, as `..._without_first`, without the first token of each review. Singular values, and the standard
+    deviation of the cosines of 1,024 tokens drawn at random, the same at every layer, are of the centred views alone.
+    A view of fewer than two tokens has no row.
     """
     return {"pooled": measured_table(_rows(store), POOLED_SCHEMA, store.attributes, store.n_blocks)}
 

@@ -1,9 +1,7 @@
 """Metrics of the attention that tokens receive in one block.
 
-Each metric is a function of a `ReceivedAttention`. To add a metric, write one such function and decorate it: the
-measure job writes it as a column.
-
-It imports numpy alone, because every parse of the Snakefile reads the names.
+To add a metric, write one function of a `ReceivedAttention` and decorate it: the measure job writes it as a column. It
+imports numpy alone, because every parse of the Snakefile reads the names.
 """
 
 from dataclasses import dataclass

@@ -25,11 +25,8 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def mean_of_pairs(square: Any, n_directed: Any, n: Any) -> Any:
-    """Mean of u_i . u_j over i != j, u_i = x_i / |x_i|, from the sum of all u_i (Godey et al. 2024).
+    """Mean of u_i . u_j over i != j, u_i = x_i / |x_i|, i = 1 .. n, n > 1 or NaN (Godey et al. 2024).
 
-    Args:
-        square: squared length of the sum.
-        n_directed: number of rows that are not zero.
-        n: number of rows, at least 2; NaN gives NaN.
+    It follows from the squared length of the sum of all u_i, and the number of rows that are not zero.
     """
     return (square - n_directed) / (n * (n - 1))

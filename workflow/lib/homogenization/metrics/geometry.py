@@ -1,9 +1,7 @@
 """Metrics of token norms and directions.
 
-Each metric is a function of the `TokenMatrix` of a review; that of the view `without_first` gets the matrix without the
-first token. To add a metric, write one such function and decorate it: the measure job writes it as a column.
-
-It imports numpy alone, because every parse of the Snakefile reads the names.
+To add a metric, write one function of the `TokenMatrix` of a review, with or without its first token, and decorate it:
+the measure job writes it as a column. It imports numpy alone, because every parse of the Snakefile reads the names.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,8 @@
 """Metrics of a token matrix that depend on its singular values alone.
 
 With singular values s_1 >= s_2 >= ... of an n x d matrix: p = s / sum s, q = s^2 / sum s^2, H the entropy in nats.
-To add a metric, write one function of a `SpectrumBatch` and decorate it with `spectral_metric`; it is then tabulated
-and drawn by its name, and nothing that reads the states runs again.
-
-It imports numpy alone, because every parse of the Snakefile reads the names.
+To add a metric, write one function of a `SpectrumBatch` and decorate it; nothing that reads the states runs again. It
+imports numpy alone, because every parse of the Snakefile reads the names.
 """
 
 from dataclasses import dataclass

@@ -34,8 +34,7 @@ _COMPOSED = frozenset(("qwen2", "qwen35"))
 def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
     """Save the model of a GGUF file in `folder` as `save_model` does, its parameters dequantised to float32.
 
-    float32 holds a number as llama.cpp computes it, the product of a float16 scale and a small integer, plus a float16
-    offset in some formats. `weights` is an entry of the configuration (`fetch_gguf`).
+    `weights` is an entry of the configuration (`fetch_gguf`).
 
     Raises:
         HomogenizationError: the file can't be had, differs from its digest or is damaged; its tensors, architecture

@@ -50,15 +50,10 @@ def is_causal(network: PreTrainedModel) -> bool:
 def load_network(
     auto_class: Any, folder: Path, dtype: str, *, head_optional: bool = False, **options: Any
 ) -> PreTrainedModel:
-    """The network in `folder`, in the dtype of this name.
+    """The network in `folder`, in the dtype of this name, with its head if `auto_class` is AutoModelForCausalLM.
 
-    Args:
-        auto_class: AutoModel, or AutoModelForCausalLM for a network with its head.
-        folder: folder with config.json and *.safetensors.
-        dtype: name of the parameters' dtype.
-        head_optional: whether a network whose files lack its head alone is given without it.
-        options: further arguments of `from_pretrained`; with `config`, the network may have fewer blocks than its
-            files.
+    With `head_optional`, a network whose files lack its head alone is given without it. `options` are further arguments
+    of `from_pretrained`; with `config`, the network may have fewer blocks than its files.
 
     Raises:
         HomogenizationError: files are damaged, lack parameters of config.json, or do not fit the device.

@@ -133,11 +133,8 @@ def opening_token_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
 def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], texts: Sequence[str], bos: str) -> Tokens:
     """Turn whole texts, which may be none, into tokens.
 
-    The opening token stands as `bos` says: as the tokenizer does (`default`), `always` or `never`. The tokenizer
-    decides on other special tokens.
-
-    Raises:
-        HomogenizationError: a text has no token.
+    The opening token stands as `bos` says: as the tokenizer does (`default`), `always` or `never`. A text without a
+    token is refused.
     """
     opening = opening_token_id(tokenizer)
     token_ids, token_offsets = [np.empty(0, np.int64)], [np.empty((0, 2), np.int32)]

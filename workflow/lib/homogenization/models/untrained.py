@@ -30,12 +30,7 @@ def build_random_model(
 ) -> None:
     """Save a model with random weights and its tokenizer in `folder`; equal arguments give equal bytes.
 
-    Args:
-        random: fields of the transformers configuration, `model_type` among them.
-        seed: seed of the weights, which the architecture's own initialisation draws.
-        texts: texts that train the tokenizer.
-        folder: folder of the files.
-        head: whether the network has a language-model head.
+    `random` are fields of the transformers configuration; the architecture's own initialisation draws the weights.
 
     Raises:
         HomogenizationError: a field is unknown, transformers refuses the configuration, or there is no such head.

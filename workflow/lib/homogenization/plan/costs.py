@@ -41,12 +41,8 @@ def plan_row(
 ) -> dict[str, Any]:
     """The row of one model in the table `plan` (`PLAN_SCHEMA`), by its configuration and tokenizer.
 
-    Args:
-        folder: folder of these.
-        entry: `name`, `dtype` and `bos` of the model.
-        states: the section `states`.
-        jobs: (variant, shard, variant whose texts are counted: `original` for one that is not written yet).
-        texts: files of the texts of each job, among them the originals of its shard.
+    `entry` is that of the model, `states` the section; `jobs` are (variant, shard, variant whose texts are counted:
+    `original` for one that is not written yet), and `texts` the files of their texts, with the originals of each shard.
     """
     config, tokenizer = load_config(folder), load_tokenizer(folder, entry["bos"])
     reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=context_of(config, tokenizer), bos=entry["bos"])

@@ -24,11 +24,8 @@ def gpus(device: str | None) -> int:
 def memory(device: str | None, files: Sequence[str], n_reviews: int = 0, times: float = 1.0) -> int:
     """MB of host memory, in whole GB, of a job that runs a model: its own, the weights, and states in float32.
 
-    Args:
-        device: the model's; None: an endpoint runs it, and the job needs 4 GB.
-        files: the files of the weights, on this machine; none of a hub or package.
-        n_reviews: reviews of 500 tokens whose states are held.
-        times: how often the weights are held.
+    Of an endpoint, `device` is None. `files` are those of the weights, on this machine; none of a hub or package.
+    States of `n_reviews` of 500 tokens are held, and the weights so many `times`.
     """
     if device is None:
         return 4_000

@@ -35,8 +35,8 @@ def extract(
         texts: reviews of one variant, with their originals.
         identity: `model`, `variant` and `shard`, for provenance and messages.
         path: file of the store, `*.zarr.zip`.
-        layers: layers of the residual stream that are stored (`chosen_layers`).
-        dtype: dtype of the store: float32, float16, bfloat16, or auto for the model's own.
+        layers: those to store (`chosen_layers`).
+        dtype: that of the store: float32, float16, bfloat16, or auto for the model's own.
 
     Returns:
         The run record: `identity`, n_reviews and n_tokens (as read), n_left_out (reviews that are too long),
