@@ -147,16 +147,6 @@ def test_changed_attention_is_found_by_pattern_strength_and_control():
     ]
 
 
-def test_claims_stand_in_their_order_with_the_models_of_each_together():
-    contrasts = table("contrasts", *({"model": model, "view": "raw", "layers": "all"} for model in ("m", "n")))
-    contrast = {"metric": RANK, "variant": "front", "minus": "original", "view": "raw", "layers": ["all", "output"]}
-    found = judged([{"contrast": contrast, "above": 0}] * 2, ["n", "m"], contrasts=contrasts)
-    order = [("n", "all"), ("n", "output"), ("m", "all"), ("m", "output")]
-    assert found.select("claim", "model", "layers").rows() == [
-        (claim, *place) for claim in ("claim0", "claim1") for place in order
-    ]
-
-
 CONTRAST = {"metric": RANK, "variant": "front", "minus": "original", "view": "raw", "layers": "all"}
 SLOPE = {"metric": RANK, "statistic": "slope"}
 

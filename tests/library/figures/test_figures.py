@@ -126,14 +126,6 @@ def test_a_variant_with_few_accepted_reviews_is_named_and_not_drawn():
     assert "Front (3 accepted)" in " ".join(written(figure))
 
 
-def test_the_first_token_stands_beside_the_others_and_uniform_attention():
-    norm, attention, cosine = drawn("first_token").axes[::2]
-    assert [one.get_label() for one in norm.lines] == ["other_token_norm", "first_token_norm"]
-    # the share less the excess, which are alike here
-    np.testing.assert_allclose(line(attention, "under uniform attention").get_ydata(), 0)
-    assert cosine.get_ylabel().startswith("mean cosine")
-
-
 def test_contrasts_are_shares_of_the_yardstick_in_a_row_for_what_is_subtracted_and_for_each_group():
     first, news, control, rest = drawn("contrast").axes[::2]
     titles = [" ".join(axes.get_title().split()) for axes in (first, news, control, rest)]
@@ -173,20 +165,6 @@ def test_the_heatmap_is_the_ratio_to_uniform_attention_in_doublings():
     assert mesh.norm.vmin == -mesh.norm.vmax
     assert (axes.dataLim.y0, axes.dataLim.y1) == (0, 1)
     assert "no values" in written(drawn("attention_heatmap"))  # of the encoder, whose attention was not recorded
-
-
-def test_similarity_counts_what_is_accepted():
-    axes = drawn("similarity").axes[0]
-    accepted, unrelated = lanes(axes)[0], lanes(axes)[3:]
-    assert accepted == f"Front {N} of {N} accepted"
-    assert unrelated == [f"Words 0 of {N} accepted", "Unrelated reviews"]
-    assert any(0.9 in one.get_xdata() and one.get_linestyle() == "--" for one in axes.lines)
-
-
-def test_a_control_is_out_of_balance_where_its_dot_is_filled():
-    axes = drawn("balance").axes[0]
-    assert lanes(axes) == ["displacement of phrases", "tokens, Alpha (causal)", "tokens, Beta (encoder)"]
-    assert dots(axes, "inward") == {0: (0.1, False), 1: (0.6, True), 2: (3.0, True)}
 
 
 def test_components_change_in_quarters_and_in_all_blocks_with_and_without_the_first_token():

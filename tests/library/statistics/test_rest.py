@@ -52,11 +52,6 @@ def test_a_variant_that_lies_on_the_ladder_has_no_rest():
     np.testing.assert_allclose(rest(beyond, ladder, np.arange(N) % 2), 0.5)
 
 
-def test_one_step_is_no_ladder():
-    variant, ladder = study(2)
-    assert np.isnan(rest(variant, ladder[:1], np.arange(N) % 2)).all()
-
-
 def test_its_spread_holds_what_the_curve_does_not_know():
     """Over 150 studies, the standard error of a rest is how far rests lie apart; of the residuals, it is too small."""
     half, found, plain = np.arange(N) % 2, [], []

@@ -45,7 +45,8 @@ def curves(
         return None
     layers = contrasts.filter(pl.col("layers").is_null(), pl.col("layer").is_not_null(), pl.col("group").is_null())
     tested = layers.filter(pl.col("minus") == ORIGINAL, pl.col("verdict") != NOT_TESTED)
-    said = {"bound": margin * pl.col("yardstick"), "decided": pl.col("verdict").is_in(DECIDED)}
+    bound = (margin * pl.col("yardstick")).fill_nan(None).round_sig_figs(_DIGITS)
+    said = {"bound": bound, "decided": pl.col("verdict").is_in(DECIDED)}
     changes = _rows(tested.with_columns(**said), choices, variants).select(*_COLUMNS, *said, "verdict")
     charts = [{"title": "Mean over reviews, and its 95 % interval", "rows": levels.select(_COLUMNS).rows()}]
     if not changes.is_empty():
