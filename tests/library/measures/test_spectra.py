@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.measures import views
 from homogenization.measures.spectra import singular_values
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
@@ -104,20 +103,6 @@ def test_isotropic_tokens_reach_the_bound_of_a_centred_view(n, width, seed, shif
     assert found["normalized_effective_rank"] == pytest.approx(1, rel=1e-9)
     assert found["max_explainable_variance"] == pytest.approx(1 / rank)
     assert found["schatten_1_ratio"] == pytest.approx(rank**0.5)
-
-
-def test_a_look_needs_no_more_than_its_rows(monkeypatch):
-    monkeypatch.setattr(views, "_LOOKS", dict(views._LOOKS))
-
-    @views.look("square roots")
-    def root(tokens):
-        return np.sqrt(np.abs(tokens))
-
-    tokens = gaussian(30, 20)
-    values = singular_values(tokens, ["root_without_first", "root"])
-    assert list(values) == ["root_without_first", "root"]
-    for view, rows in (("root", tokens), ("root_without_first", tokens[1:])):
-        np.testing.assert_allclose(values[view], np.linalg.svd(root(rows), compute_uv=False), rtol=1e-7)
 
 
 def test_views_by_hand():

@@ -57,10 +57,6 @@ def test_a_failed_job_ends_with_1_and_says_why_in_its_log(tmp_path, body, last, 
     assert any("Traceback" in line for line in log) == traced
 
 
-def test_an_interrupted_job_does_not_end_with_0(tmp_path):
-    assert run_job(tmp_path, "raise KeyboardInterrupt")[0] != 0
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_numerical_libraries_have_the_threads_of_the_job(tmp_path, threads):
     body = (
