@@ -3,7 +3,6 @@
 import copy
 
 import pytest
-from pydantic import ValidationError
 
 from configured import ENDPOINT, study_of, trained
 from conftest import LLAMA, SMALL
@@ -88,8 +87,3 @@ def test_a_control_differs_by_the_weight_of_the_penalty_alone():
     }
     expected = {"rank-0": "control-0", "rank-1": "control-1", "cosine-0": "control-0"}
     assert penalty_controls(study_of(models=models, components=None).models) == expected
-
-
-def test_a_section_stays_as_it_was_checked():
-    with pytest.raises(ValidationError):
-        study_of().models["tiny"].weights.seed = 5
