@@ -29,10 +29,10 @@ def dry_run(folder, *arguments: str) -> str:
         ("config", 2 * 8),
         ("untrained", 2 * 4),
         ("order", 1 * 15 * 2),
-        ("natural", 2 * 3 * 4),
+        ("natural", 5 * 3 * 4),
         ("paper", 3 * 4 * 4),
         ("causes", 3),
-        ("families", 5 * 8 * 4),
+        ("families", 6 * 11),
     ],
 )
 def test_each_configuration_plans(checkout, configuration, extractions):
