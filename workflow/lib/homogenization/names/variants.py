@@ -6,7 +6,5 @@ ORIGINAL = "original"
 RANDOM_PAIRS = "random_pairs"
 # sides of a sentence, to which phrases can move
 SIDES = ("front", "end")
-# where the rule-based rewriter moves the phrases of a sentence
-RULE_POSITIONS = (*SIDES, "inward")
 # which question a control answers (docs/texts.md)
 CONTROL_ROLES = ("edge", "key", "side", "rewriting")
