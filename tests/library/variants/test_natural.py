@@ -3,18 +3,13 @@
 import csv
 from itertools import chain
 
-import polars as pl
 import pytest
 
 from conftest import ROOT
-from homogenization.corpus.cleaning import clean_reviews
-from homogenization.corpus.reading import read_reviews
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.variants.natural import move_naturally
-from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.rules import rewrite_reviews
-from homogenization.variants.schemas import KEYPHRASE_SCHEMA
-from moving import PACKAGE, phrase_in
+from moving import phrase_in
 
 PAIRS = [
     ("If you like horror movies, watch this one.", "Watch this one if you like horror movies."),
@@ -99,26 +94,24 @@ def test_placements_tell_where_the_adjunct_stood_and_stands(sentences):
     assert (placement.original_position, placement.position) == (1, 0)
 
 
-def test_positions_share_sentences_words_and_all_else(one_parser):
-    reviews = clean_reviews(read_reviews("config/reviews.jsonl", "text", "label"))
-    parse, none = parse_reviews(reviews, PACKAGE), pl.DataFrame(schema=KEYPHRASE_SCHEMA)
-    variants = {
-        place: rewrite_reviews(reviews, none, parse, place, "natural", position=place, phrases="any")
+def test_positions_share_sentences_words_and_all_else(embedded):
+    clean, keyphrases, parse = embedded
+    front, end = (
+        rewrite_reviews(clean, keyphrases, parse, place, "natural", position=place, phrases="any")
         for place in ("front", "end")
-    }
-    placed = {place: [p for row in table["placements"] for p in row] for place, table in variants.items()}
-    assert len(placed["end"]) > 5
-    same = [[(p["phrase"], p["sentence"], p["original_position"]) for p in own] for own in placed.values()]
-    assert same[0] == same[1]
-    for front, end in zip(placed["front"], placed["end"], strict=True):
-        assert front["position"] < 0.5 < end["position"] == 1
-    for table in variants.values():
-        for text, other, placements in zip(reviews["text"], table["text"], table["placements"], strict=True):
+    )
+    placed = [table.explode("placements").drop_nulls("placements").unnest("placements") for table in (front, end)]
+    assert len(placed[0]) > 2
+    same = [of.select("review_id", "phrase", "sentence", "original_position") for of in placed]
+    assert same[0].equals(same[1])
+    assert (placed[0]["position"] < 0.5).all()
+    assert (placed[1]["position"] == 1).all()
+    for table in (front, end):
+        for text, other, placements in zip(clean["text"], table["text"], table["placements"], strict=True):
             assert sorted(words(other)) == sorted(words(text))
             before, after = ([t[a:b] for a, b in sentence_spans(t)] for t in (text, other))
-            touched = {p["sentence"] for p in placements if p["position"] != p["original_position"]}
-            if len(before) == len(after):
-                assert {n for n, (one, two) in enumerate(zip(before, after, strict=True)) if one != two} <= touched
+            changed = {n for n, (one, two) in enumerate(zip(before, after, strict=True)) if one != two}
+            assert changed <= {place["sentence"] for place in placements}
 
 
 def test_rated_sentences_move_as_when_they_were_rated(parsed):

@@ -69,8 +69,8 @@ def _of_csv(path: Path, n_rows: int | None) -> dict[str, list[Any]]:
     if len(header) == 1 and (mark := re.search(r"[;\t|]", header[0])):
         marks = {";": "semicolons", "\t": "tabs", "|": "bars"}[mark[0]]
         raise ValueError(f"it has {marks} between its columns ({header[0]!r}); write commas, or save it as .jsonl")
-    if repeated := sorted({name for name in header if header.count(name) > 1}):
-        raise ValueError(f"it has the columns {repeated} twice; rename or remove one of each")
+    if len(set(header)) < len(header):
+        raise ValueError(f"it has a column twice ({', '.join(header)}); rename or remove one")
     for number, row in enumerate(rows, 1):
         if len(row) > len(header):
             raise ValueError(
@@ -90,10 +90,8 @@ def _of_json(path: Path, n_rows: int | None) -> dict[str, list[Any]]:
         lines = ",\n".join(filter(str.strip, text.split("\n")))
         content = json.loads(f"[{lines}]", parse_constant=lambda name: None)
     if isinstance(content, dict) and all(isinstance(cells, list | dict) for cells in content.values()):
-        columns = {name: list(cells.values() if isinstance(cells, dict) else cells) for name, cells in content.items()}
-        if len(set(map(len, columns.values()))) > 1:
-            raise ValueError("its columns have different numbers of cells")
-        return columns
+        columns = [cells.values() if isinstance(cells, dict) else cells for cells in content.values()]
+        content = [dict(zip(content, row, strict=True)) for row in zip(*columns, strict=True)]
     rows = content if isinstance(content, list) else [content]
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):

@@ -35,9 +35,8 @@ def read_reviews(
         split: Split of a hub data set, or part of one ("train[:1000]"). A local file is read whole.
 
     Returns:
-        Columns row (Int64, from 0), text and label (String), as `label_texts` gives the labels; without a label
-        column, every label is "". Then the further columns, such as an id or a category, whose cells are numbers, truth
-        values, dates or texts; a name that the tables of the corpus have already is followed by `_of_source`.
+        Columns row (Int64, from 0), text and label (String; "" without a label column). Then the further columns, but
+        those of lists and mappings; a name that the tables of the corpus have is followed by `_of_source`.
 
     Raises:
         HomogenizationError: the source can't be read, is empty, or lacks a column.
@@ -82,8 +81,7 @@ def label_texts(labels: pl.Series) -> pl.Series:
     """Labels as text; null where a row has no label.
 
     A number that is whole has no decimals: a column of whole numbers with gaps may be one of floats. No label is: null,
-    NaN, a blank text, and −1 where it can only be the mark of `datasets` for a row without a label. That is where all
-    other labels are whole numbers, none of them is negative, and their number is not one: −1 beside 1 is a class.
+    NaN, a blank text, and −1 where all other labels are whole numbers from 0, and not only one: −1 beside 1 is one.
     """
     if labels.dtype.is_float():
         labels = labels.fill_nan(None)

@@ -19,17 +19,16 @@ _DIVIDING = r"[-,;:.…?!–—]+"
 _AROUND_HOLE = re.compile(rf"((?: ?{_DIVIDING})*)( ?){_HOLE}( ?)((?:{_DIVIDING}(?: {_DIVIDING})*)?)( ?)")
 
 
-def _cores(sentence: Sentence, phrases: Sequence[Phrase]) -> list[tuple[int, int, int, int]]:
-    """First character, the one behind the last, phrase (or -1) and first run of each phrase and other run."""
-    cores: list[tuple[int, int, int, int]] = []
-    for at, run in enumerate(sentence.runs):
+def _cores(sentence: Sentence, phrases: Sequence[Phrase]) -> list[tuple[int, int, int]]:
+    """First character, the one behind the last, and number (or -1) of each phrase and other run."""
+    cores: list[tuple[int, int, int]] = []
+    for run in sentence.runs:
         start, end = sentence.characters(run.first, run.last)
         own = Phrase("", sentence.number, sentence.start + start, sentence.start + end)
         number = next((n for n, phrase in enumerate(phrases) if overlap(phrase, own)), -1)
         if number >= 0 and cores and cores[-1][2] == number:
-            cores[-1] = (cores[-1][0], end, *cores[-1][2:])
-        else:
-            cores.append((start, end, number, at))
+            start = cores.pop()[0]
+        cores.append((start, end, number))
     return cores
 
 
@@ -41,16 +40,15 @@ def layout_of(sentence: Sentence, phrases: Sequence[Phrase], inner: bool = False
         phrases: Those that move in it, in reading order, without overlaps.
         inner: Whether the slots that split a constituent are asked for.
     """
-    slots, lengths, others, breaks = [], [], [], set()
+    slots, lengths, others, breaks = [], [], [], []
     splits = sentence.splits() if inner and phrases else ()
-    for start, end, number, run in _cores(sentence, phrases) if phrases else ():
+    for start, end, number in _cores(sentence, phrases) if phrases else ():
         n_words = len(words(sentence.text[start:end]))
         if number >= 0:
             slots.append(len(others))
             lengths.append(n_words)
         else:
-            if run in splits:
-                breaks.add(len(others))
+            breaks += [len(others)] * (start in splits)
             others.append(n_words)
     return Layout(slots, lengths, others, frozenset(breaks))
 
@@ -88,7 +86,7 @@ def _without(sentence: Sentence, phrases: Sequence[Phrase], names: frozenset[str
     ("Oz,") leaves its comma where it was, and ("Help!") takes its mark along unless that ends the sentence.
     """
     text, rest, moved, at = spelled_within(sentence, names), "", [], 0
-    for start, end, number, _ in _cores(sentence, phrases):
+    for start, end, number in _cores(sentence, phrases):
         rest, at = rest + text[at:start], end - (end == len(text) and text[-1] == ".")  # "Jr." ends in the stop
         if number < 0:
             rest += _WORD + text[start:at] + _END

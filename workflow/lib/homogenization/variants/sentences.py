@@ -116,9 +116,7 @@ class Sentence:
         """
         names = [name for name in self.doc.ents if name.label_ in _NAMES]
         for tokens in map(list, chain(self.doc.noun_chunks, names)):
-            while tokens and not (
-                tokens[-1].pos_ in ("NOUN", "PROPN") or (is_name(tokens[-1]) and tokens[-1].pos_ != "PART")
-            ):
+            while tokens and not _may_end(tokens[-1]):
                 tokens.pop()
             phrases = (self.phrase(token.i, tokens[-1].i) for token in tokens if _may_begin(token))
             for phrase in phrases:
@@ -167,10 +165,10 @@ class Sentence:
                     yield phrase
 
     def splits(self) -> set[int]:
-        """The runs, by their number, that continue a constituent: a phrase put before one of them would split it."""
+        """First characters of the runs that continue a constituent: a phrase put before one would split it."""
         inner = {next(self._around(n, n), None) for n in range(len(self.doc))} - {None}
-        starts = [self.start + self.doc[run.first].idx for run in self.runs]
-        return {n for n, at in enumerate(starts) if any(phrase.start < at < phrase.end for phrase in inner)}
+        starts = {self.doc[run.first].idx for run in self.runs}
+        return {at for at in starts if any(phrase.start < self.start + at < phrase.end for phrase in inner)}
 
 
 def sentences_of(texts: Iterable[str], parse: "Iterable[Doc]") -> list[list[Sentence]]:
@@ -195,6 +193,10 @@ def is_verb(token: "Token") -> bool:
 def is_name(token: "Token") -> bool:
     """Whether a token belongs to a name."""
     return token.ent_type_ in _NAMES
+
+
+def _may_end(token: "Token") -> bool:
+    return token.pos_ in ("NOUN", "PROPN") or (is_name(token) and token.pos_ != "PART")
 
 
 def _may_begin(token: "Token") -> bool:
