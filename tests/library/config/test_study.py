@@ -187,12 +187,9 @@ def moved(**how):
                 "original": NONE,
                 "front": moved(position="front"),
                 "end": moved(position="end"),
-                "front-key": moved(position="front", phrases="key"),
-                "end-key": moved(position="end", phrases="key"),
-                "front-other": moved(position="front", phrases="other"),
                 "rule": by_rule("end"),
             },
-            {"front": {"side": "end"}, "front-key": {"key": "front-other", "side": "end-key"}},
+            {"front": {"side": "end"}},
         ),
         (
             {

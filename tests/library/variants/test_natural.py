@@ -53,7 +53,7 @@ DOUBTFUL = [
     "I watched this movie after many years again.",
     "i saw it last year.",
 ]
-KEYED = "I saw this movie because you like zombies."
+KEYED = "The plot, in my opinion, is weak without question."
 LATE = "Fine. I saw it last year."
 MOVED = 180  # of the rated sentences
 
@@ -77,15 +77,10 @@ def test_a_sentence_in_doubt_stays_as_it_is(sentences, text):
         assert move_naturally(sentences[text], [], position)[0] == text
 
 
-def test_key_phrases_choose_the_adjunct(sentences):
-    zombies = [phrase_in(KEYED, "zombies")]
-    for options, expected in (
-        ({"which": "key"}, 1),
-        ({"which": "other"}, 0),
-        ({"which": "any"}, 1),
-    ):
-        _, placements = move_naturally(sentences[KEYED], zombies, "front", **options)
-        assert len(placements) == expected, options
+def test_the_adjunct_with_a_key_phrase_moves_else_the_longest(sentences):
+    opinion = [phrase_in(KEYED, "opinion")]
+    assert move_naturally(sentences[KEYED], opinion, "front")[0] == "In my opinion, the plot is weak without question."
+    assert move_naturally(sentences[KEYED], [], "front")[0] == "Without question, the plot, in my opinion, is weak."
 
 
 def test_placements_tell_where_the_adjunct_stood_and_stands(sentences):
@@ -97,8 +92,7 @@ def test_placements_tell_where_the_adjunct_stood_and_stands(sentences):
 def test_positions_share_sentences_words_and_all_else(embedded):
     clean, keyphrases, parse = embedded
     front, end = (
-        rewrite_reviews(clean, keyphrases, parse, place, "natural", position=place, phrases="any")
-        for place in ("front", "end")
+        rewrite_reviews(clean, keyphrases, parse, place, "natural", position=place) for place in ("front", "end")
     )
     placed = [table.explode("placements").drop_nulls("placements").unnest("placements") for table in (front, end)]
     assert len(placed[0]) > 2

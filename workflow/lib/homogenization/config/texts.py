@@ -146,14 +146,10 @@ class NaturalVariant(Variant):
 the end."""
     position: Literal[SIDES]
     """Where the adjunct goes."""
-    phrases: Literal["any", "key", "other"] = "any"
-    """Which adjuncts move: any, those that hold a key phrase, or the others."""
 
     def controls(self) -> dict[str, Variant]:
-        """Of adjuncts with a key phrase: others there. Of those at the front, unless they are a control: at the end."""
-        others = {"key": self._with(phrases="other")} if self.phrases == "key" else {}
-        at_front = self.position == "front" and self.phrases != "other"
-        return others | ({"side": self._with(position="end")} if at_front else {})
+        """Of adjuncts at the front: at the end."""
+        return {"side": self._with(position="end")} if self.position == "front" else {}
 
 
 class MovedSentence(Section):

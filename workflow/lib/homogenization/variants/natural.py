@@ -1,7 +1,7 @@
 """Variants of a review in a natural order: an adjunct of a sentence moves to its front or to its end."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from homogenization.variants.adjuncts import Adjunct, adjuncts_of
 from homogenization.variants.capitals import begins_with_capital, begun, names_in, spelled_within
@@ -14,7 +14,7 @@ _TOUCHED = re.compile(r"(?<=\w)(?=[(\[{]\w[^)\]}\s]*\s)")  # a bracket that open
 
 
 def move_naturally(
-    sentences: Sequence[Sentence], phrases: Sequence[Phrase], position: str, *, which: str = "any"
+    sentences: Sequence[Sentence], phrases: Sequence[Phrase], position: str
 ) -> tuple[str, list[Placement]]:
     """Move one adjunct of each sentence that has one; all other characters between sentences stay as they are.
 
@@ -22,7 +22,6 @@ def move_naturally(
         sentences: The parsed sentences of a cleaned review.
         phrases: Its key phrases, the best first.
         position: "front" or "end". The same adjuncts move at both.
-        which: "any" adjunct, those that hold a "key" phrase, or the "other" ones.
 
     Returns:
         The rewritten review, and the placement of each adjunct, in reading order.
@@ -30,12 +29,12 @@ def move_naturally(
     names, parts, placements = names_in(sentences), [], []
     for sentence in sentences:
         keys = [phrase for phrase in phrases if phrase.sentence == sentence.number]
-        chosen = min(_ranked(sentence, keys, which), default=None, key=lambda pair: pair[0])
-        if chosen is None:
+        adjunct = min(adjuncts_of(MainClause(sentence)), default=None, key=lambda one: _rank(sentence, one, keys))
+        if adjunct is None:
             parts.append(sentence.text)
             continue
-        first, end = sentence.characters(chosen[1].first, chosen[1].last)
-        moved, start = _written(sentence, chosen[1], position, names | sentence.proper_names)
+        first, end = sentence.characters(adjunct.first, adjunct.last)
+        moved, start = _written(sentence, adjunct, position, names | sentence.proper_names)
         parts.append(moved)
         term = term_of(sentence.text[first:end])
         before = place_in_sentence(sentence.text, (0, len(sentence.text)), first, term)
@@ -44,14 +43,11 @@ def move_naturally(
     return " ".join(parts), placements
 
 
-def _ranked(sentence: Sentence, keys: Sequence[Phrase], which: str) -> Iterator[tuple[tuple[int, int], Adjunct]]:
-    """The adjuncts asked for with their ranks: that with the best key phrase comes first, then the longest."""
-    for adjunct in adjuncts_of(MainClause(sentence)):
-        first, end = sentence.characters(adjunct.first, adjunct.last)
-        own = Phrase("", sentence.number, sentence.start + first, sentence.start + end)
-        holds = next((number for number, key in enumerate(keys) if overlap(own, key)), len(keys))
-        if which == "any" or (holds < len(keys)) == (which == "key"):
-            yield (holds, first - end), adjunct
+def _rank(sentence: Sentence, adjunct: Adjunct, keys: Sequence[Phrase]) -> tuple[int, int]:
+    """That with the best key phrase comes first, then the longest."""
+    first, end = sentence.characters(adjunct.first, adjunct.last)
+    own = Phrase("", sentence.number, sentence.start + first, sentence.start + end)
+    return next((number for number, key in enumerate(keys) if overlap(own, key)), len(keys)), first - end
 
 
 def _written(sentence: Sentence, adjunct: Adjunct, place: str, names: frozenset[str]) -> tuple[str, int]:

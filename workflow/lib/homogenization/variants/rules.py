@@ -146,7 +146,7 @@ def rewrite_reviews(
         variant: Name of the variant.
         rewriter: "none" to keep the text, "rules" for `move_by_rules`, "natural" for `move_naturally`, "order" for
             `reorder`, whose texts have no placements.
-        phrases: Which phrases move, `which` of the rewriter.
+        phrases: Which phrases move by "rules": "key", or "other" ones.
         seed: Seed of the draws of "order".
         options: Further arguments of the rewriter, such as `position`.
 
@@ -164,9 +164,10 @@ def rewrite_reviews(
             rewritten, placements = text, kept_places(text, own)
         elif rewriter == "order":
             rewritten, placements = reorder(text, own, seed=seed, review=name, **options), []
+        elif rewriter == "rules":
+            rewritten, placements = move_by_rules(sentences[number], own, which=phrases, **options)
         else:
-            move = move_by_rules if rewriter == "rules" else move_naturally
-            rewritten, placements = move(sentences[number], own, which=phrases, **options)
+            rewritten, placements = move_naturally(sentences[number], own, **options)
         n_same += words(text) == words(rewritten)
         if Counter(words(text)) != Counter(words(rewritten)):
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
