@@ -1,12 +1,9 @@
-import time
-
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.corpus.cleaning import clean_reviews, clean_text
-from homogenization.corpus.sentences import sentence_spans
 from homogenization.run.errors import HomogenizationError
 
 
@@ -39,19 +36,6 @@ def test_a_corpus_of_nothing_but_marks_is_refused():
 )
 def test_cleaning(dirty, clean):
     assert clean_text(dirty) == clean
-
-
-@pytest.mark.parametrize("marks", ["!", "([", "a(", "\U0001f600", "Mr. ", '" ', "1,", "a.", "\u00e2\u20ac\u2122"])
-@pytest.mark.parametrize("stage", [clean_text, sentence_spans])
-def test_the_time_of_a_text_grows_with_its_length(stage, marks):
-    """Four times the text takes about four times as long, and not sixteen times; others may disturb one try."""
-
-    def seconds(n):
-        start = time.process_time()
-        stage(f"I saw {marks * n}x) it. End")
-        return time.process_time() - start
-
-    assert any(seconds(16_000) < 9 * seconds(4_000) + 0.1 for _ in range(3))
 
 
 @given(
