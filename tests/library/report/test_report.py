@@ -106,6 +106,7 @@ def test_a_figure_of_nothing_is_not_shown(tmp_path):
     assert "<svg" not in made_page(tmp_path, svg=nothing).partition("<script")[0]
 
 
-def test_ids_of_figures_are_their_own(page):
+def test_ids_of_figures_are_their_own_and_their_letters_keep_their_size(page):
+    assert page.count('x="1.23" transform="scale(0.015625)"') == 2
     assert [*re.findall(r'<g id="([^"]+)"', page)] == ["f0-axes", "f1-axes"]
     assert [*re.findall(r'<use href="([^"]+)"', page)] == ["#f0-axes", "#f1-axes"]

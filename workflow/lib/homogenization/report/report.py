@@ -162,7 +162,7 @@ def figure_of(number: int, file: str, entry: Mapping[str, str]) -> dict[str, Any
         return None
     drawn = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     drawn = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>f{number}-", drawn)
-    drawn = re.sub(r"(?<=\.\d\d)\d{2,}", "", drawn)
+    drawn = re.sub(r"(?<!scale\(0)(\.\d\d)\d{2,}", r"\1", drawn)  # but the size of letters
     label = Markup('<svg role="img" aria-label="{}"').format(entry["title"])
     svg = Markup(re.sub(r"\s+", " ", drawn).replace("<svg", label, 1))
     return {**entry, "svg": svg, "caption": in_html(entry["caption"])}
