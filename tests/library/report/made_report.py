@@ -28,7 +28,8 @@ TEXTS = {
     "inward": f"We a film of note saw here today. A {BAD} it film was.",
 }
 REVIEWS, LAYERS = ["0" * 12, "1" * 12], (0, 1, 2)
-SVG = '<?xml version="1.0"?><svg width="9pt"><metadata>http://x</metadata><g id="axes"><use href="#axes" x="1.234567" transform="scale(0.015625)"/></g></svg>'
+SVG = '<?xml version="1.0"?><svg width="9pt"><metadata>http://x</metadata><g id="axes">'
+SVG += '<use href="#axes" x="1.234567" transform="scale(0.015625)"/></g></svg>'
 SHOWN = {
     "models": MODELS,
     "variants": VARIANTS,
