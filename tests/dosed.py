@@ -10,43 +10,24 @@ COSINE = "cosine_anisotropy"
 STRENGTHS = (0.05, 0.1, 0.2, 0.4)
 
 
-def steering(pattern, strength, blocks="all"):
-    return Condition("steering", pattern, blocks, strength)
+def steering(pattern, strength):
+    return Condition("steering", pattern, "all", strength)
 
 
-def intervened_rows(
-    conditions,
-    kl=None,
-    moved=None,
-    layers="all",
-    metric=COSINE,
-    view="all_tokens",
-    model="m",
-    size=1.0,
-    branch_norm=False,
-):
-    """Rows from the metric (reviews,) of each condition.
+def intervened_rows(conditions, kl=None, moved=None, size=1.0, branch_norm=False, **names):
+    """Rows from the metric (reviews,) of each condition; the untouched run has zeros unless given, a NaN has no row.
 
-    Args:
-        conditions: values by condition; the untouched run has zeros where it is not given. A NaN has no row.
-        kl: (reviews,) by condition; null without.
-        moved: (reviews,) bool by condition; False without.
-        layers, metric, view, model: names of all rows.
-        size: the yardstick.
-        branch_norm: whether a norm follows attention inside its branch.
+    `kl` and `moved` are arrays (reviews,) by condition; the yardstick is `size`.
     """
     n = len(next(iter(conditions.values())))
-    parts = []
     conditions = {Condition(UNTOUCHED): np.zeros(n)} | conditions
-    for condition, values in conditions.items():
-        columns = {
-            "model": model,
+    parts = [
+        {
+            "model": "m",
             "variant": "original",
             "review_id": [f"r{number:03d}" for number in range(n)],
             **condition._asdict(),
-            "layers": layers,
-            "view": view,
-            "metric": metric,
+            **{"layers": "all", "view": "all_tokens", "metric": COSINE, **names},
             "value": np.asarray(values, dtype=float),
             "untouched": np.asarray(conditions[Condition(UNTOUCHED)], dtype=float),
             "kl": (kl or {}).get(condition),
@@ -54,19 +35,16 @@ def intervened_rows(
             "branch_norm": branch_norm,
             "yardstick": size,
         }
-        parts.append(pl.DataFrame(columns, schema=INTERVENED_BY_REVIEW_SCHEMA))
-    return pl.concat(parts).filter(pl.col("value").is_not_nan())
+        for condition, values in conditions.items()
+    ]
+    tables = [pl.DataFrame(columns, schema=INTERVENED_BY_REVIEW_SCHEMA) for columns in parts]
+    return pl.concat(tables).filter(pl.col("value").is_not_nan())
 
 
 def curves(effects, damage, n=40, noise=0.0, seed=0):
     """Conditions and KL of patterns of steering: the change is effect x strength, the KL is damage x strength ** 2.
 
-    Args:
-        effects: change per unit strength by pattern; a tuple is that of each review.
-        damage: KL per squared strength by pattern.
-        n: number of reviews.
-        noise: standard deviation over reviews of the effect per unit strength, and relative one of the KL.
-        seed: of the noise.
+    `noise` is the standard deviation over reviews of the effect per unit strength, and the relative one of the KL.
     """
     generator = np.random.default_rng(seed)
     conditions, kl = {}, {}

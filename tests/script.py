@@ -12,10 +12,6 @@ from snakemake.iocontainers import Namedlist
 from conftest import ROOT
 
 
-class ScriptError(Exception):
-    """The script ended with an error; the message is what it left in its log."""
-
-
 def files_of(named: dict[str, Any]) -> Namedlist:
     """The files of a rule, one after the other, and by name: one, or several."""
     files = Namedlist()
@@ -28,32 +24,21 @@ def files_of(named: dict[str, Any]) -> Namedlist:
 
 
 def run_script(
-    script: str,
-    log: Path,
-    input: dict[str, Any],
-    output: dict[str, Any],
-    params: dict[str, Any],
-    wildcards: dict[str, str] | None = None,
-    resources: dict[str, Any] | None = None,
-    threads: int = 1,
+    script: str, log: Path, input: dict[str, Any], output: dict[str, Any], params: dict[str, Any], **resources: Any
 ) -> None:
-    """Run workflow/scripts/{script}.py with these values of `snakemake`.
-
-    Raises:
-        ScriptError: the script ended with an error.
-    """
-    parts = {"input": input, "output": output, "params": params, "wildcards": wildcards, "resources": resources}
-    named = {name: Namedlist(fromdict=values or {}) for name, values in parts.items()}
+    """Run workflow/scripts/{script}.py with these values of `snakemake`."""
+    named = {"output": output, "params": params, "wildcards": {}, "resources": resources}
+    named = {name: Namedlist(fromdict=values) for name, values in named.items()}
     named["input"] = files_of(input)
     log.parent.mkdir(parents=True, exist_ok=True)
-    snakemake = SimpleNamespace(rule=script, log=[str(log)], threads=threads, **named)
+    snakemake = SimpleNamespace(rule=script, log=[str(log)], threads=1, **named)
     root, torch_threads = logging.getLogger(), torch.get_num_threads()
     handlers, level = root.handlers, root.level
     root.handlers = []  # a job closes those that it finds
     try:
         runpy.run_path(str(ROOT / "workflow/scripts" / f"{script}.py"), init_globals={"snakemake": snakemake})
     except SystemExit as error:
-        raise ScriptError(log.read_text(encoding="utf-8")) from error
+        raise RuntimeError(log.read_text(encoding="utf-8")) from error
     finally:
         root.handlers = handlers
         root.setLevel(level)

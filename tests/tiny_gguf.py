@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType, GGUFWriter, quantize
+from gguf import MODEL_ARCH, GGMLQuantizationType, GGUFWriter, get_tensor_name_map, quantize
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from homogenization.models.untrained import train_tokenizer
@@ -20,17 +20,6 @@ CHAT_TEMPLATE = (
 SIZE = 420  # of the vocabulary, at most
 HEADS, KEY_HEADS, HEAD_WIDTH, BLOCKS = 4, 2, 16, 2
 WIDTH, INNER = HEADS * HEAD_WIDTH, 96
-_NAMES = {
-    "input_layernorm": "attn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "post_attention_layernorm": "ffn_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
 
 
 def llama() -> LlamaForCausalLM:
@@ -56,11 +45,8 @@ def llama() -> LlamaForCausalLM:
 
 def tensors(network: LlamaForCausalLM) -> dict[str, np.ndarray]:
     """The network's tensors by llama.cpp's names. It turns neighbours of a head where transformers turns its halves."""
-    found = {"token_embd.weight": network.model.embed_tokens.weight, "output_norm.weight": network.model.norm.weight}
-    for number, block in enumerate(network.model.layers):
-        for ours, theirs in _NAMES.items():
-            found[f"blk.{number}.{theirs}.weight"] = block.get_submodule(ours).weight
-    arrays = {name: tensor.detach().numpy().copy() for name, tensor in found.items()}
+    theirs, ours = get_tensor_name_map(MODEL_ARCH.LLAMA, BLOCKS), network.model.state_dict(prefix="model.")
+    arrays = {theirs.get_name(name, [".weight"]): tensor.numpy().copy() for name, tensor in ours.items()}
     for name, array in arrays.items():
         if "attn_q." in name or "attn_k." in name:
             rows = [
@@ -79,14 +65,7 @@ def write_gguf(
     metadata: Mapping[str, Any] | None = None,
     change: Callable[[dict[str, np.ndarray]], object] = lambda arrays: None,
 ) -> Path:
-    """Write the network to `path`.
-
-    Args:
-        path: The file.
-        kind: Type of the matrices; vectors are F32, as llama.cpp keeps them.
-        metadata: Values to add or replace; None removes a value.
-        change: Edits the tensors in place.
-    """
+    """Write the network to `path`: matrices as `kind`, vectors as F32; None among `metadata` removes a value."""
     tokenizer = train_tokenizer(TEXTS, SIZE)
     vocabulary = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
     values = {
@@ -119,7 +98,7 @@ def write_gguf(
     arrays = tensors(llama())
     change(arrays)
     for name, array in arrays.items():
-        if array.dtype == np.float64 or array.ndim == 1 or kind == "F32":
+        if array.ndim == 1 or kind == "F32":
             writer.add_tensor(name, array)
         else:
             stored = GGMLQuantizationType[kind]
@@ -136,15 +115,13 @@ def merges_of(texts: Sequence[str]) -> list[str]:
     return [" ".join(pair) for pair in json.loads(train_tokenizer(texts, SIZE).to_str())["model"]["merges"]]
 
 
-def write_wheel(folder: Path, members: Mapping[str, bytes], name: str = "tiny_lm", version: str = "1.0") -> Path:
+def write_wheel(folder: Path, members: Mapping[str, bytes]) -> None:
     """Write a wheel with these members to `folder`, as pip takes it from there (PIP_FIND_LINKS)."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    described = f"{name}-{version}.dist-info"
-    with zipfile.ZipFile(path, "w") as archive:
+    described = "tiny_lm-1.0.dist-info"
+    with zipfile.ZipFile(folder / "tiny_lm-1.0-py3-none-any.whl", "w") as archive:
         for member, content in members.items():
             archive.writestr(member, content)
-        archive.writestr(f"{described}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        archive.writestr(f"{described}/METADATA", "Metadata-Version: 2.1\nName: tiny_lm\nVersion: 1.0\n")
         archive.writestr(f"{described}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{described}/RECORD", "")
-    return path

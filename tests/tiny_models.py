@@ -1,7 +1,7 @@
 """Tiny networks with random weights, one of each supported architecture, and what transformers says about them."""
 
 import copy
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -153,15 +153,6 @@ def beginning(tokenizer: transformers.PreTrainedTokenizerBase, text: str, n_toke
     return next(text[:end] for end in range(len(text)) if len(tokenizer(text[:end])["input_ids"]) == n_tokens)
 
 
-@dataclass(frozen=True)
-class Reference:
-    """One text by itself through transformers' eager attention: float32 (tokens, width), (blocks, heads, n, n)."""
-
-    residual_stream: list[np.ndarray]
-    last_hidden_state: np.ndarray
-    attention: np.ndarray
-
-
 def network(
     config: transformers.PreTrainedConfig, dtype: torch.dtype = torch.float32, head: bool = False
 ) -> transformers.PreTrainedModel:
@@ -176,8 +167,8 @@ def network(
     return made
 
 
-def reference(made: transformers.PreTrainedModel, token_ids: list[int]) -> Reference:
-    """What transformers gives for one text, read where its own `output_hidden_states` reads it."""
+def reference(made: transformers.PreTrainedModel, token_ids: list[int]) -> SimpleNamespace:
+    """One text by itself through transformers' eager attention: float32 (tokens, width), (blocks, heads, n, n)."""
     before = made.config._attn_implementation
     made.config.tie_last_hidden_states = False
     made.set_attn_implementation("eager")
@@ -185,10 +176,10 @@ def reference(made: transformers.PreTrainedModel, token_ids: list[int]) -> Refer
         output = made(torch.tensor([token_ids]), output_hidden_states=True, output_attentions=True, use_cache=False)
     made.set_attn_implementation(before)
     assert len(output.attentions) == made.config.num_hidden_layers
-    return Reference(
-        [states[0].float().numpy() for states in output.hidden_states],
-        output.last_hidden_state[0].float().numpy(),
-        np.stack([weights[0].float().numpy() for weights in output.attentions]),
+    return SimpleNamespace(
+        residual_stream=[states[0].float().numpy() for states in output.hidden_states],
+        last_hidden_state=output.last_hidden_state[0].float().numpy(),
+        attention=np.stack([weights[0].float().numpy() for weights in output.attentions]),
     )
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from homogenization.measures.spectra import singular_values
 from homogenization.measures.views import VIEWS, view_rows
@@ -89,32 +88,3 @@ def test_degenerate_reviews_have_the_singular_values_of_an_svd_and_metrics_withi
             assert np.isfinite(value) == spectra[view].any(), (view, name)
             assert not value < low - 1e-9, (view, name)
             assert high is None or not value > high + 1e-9, (view, name)
-
-
-@given(n=st.integers(3, 40), width=st.integers(2, 40), seed=st.integers(0, 1000), shift=st.sampled_from([0.0, 50.0]))
-def test_isotropic_tokens_reach_the_bound_of_a_centred_view(n, width, seed, shift):
-    """The corners of a regular simplex; with more tokens than the width, columns that are orthogonal and sum to 0."""
-    rng = np.random.default_rng(seed)
-    within = np.linalg.qr(np.column_stack([np.ones(n), rng.standard_normal((n, n - 1))]))[0][:, 1:]  # sum to 0
-    directions = np.linalg.qr(rng.standard_normal((width, width)))[0]
-    rank = min(n - 1, width)
-    tokens = within[:, :rank] @ directions[:rank] + shift
-    found = every_metric(singular_values(tokens, ["centred"])["centred"])
-    assert found["normalized_effective_rank"] == pytest.approx(1, rel=1e-9)
-    assert found["max_explainable_variance"] == pytest.approx(1 / rank)
-    assert found["schatten_1_ratio"] == pytest.approx(rank**0.5)
-
-
-def test_views_by_hand():
-    tokens = np.array([[9.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
-    expected = {
-        "raw": tokens,
-        "raw_without_first": tokens[1:],
-        "centred": [[5, -4 / 3], [-1, 8 / 3], [-4, -4 / 3]],
-        "centred_without_first": [[1.5, 2], [-1.5, -2]],
-        "unit": [[1, 0], [0.6, 0.8], [0, 0]],
-        "unit_without_first": [[0.6, 0.8], [0, 0]],
-    }
-    assert set(expected) == set(VIEWS)
-    for view, rows in expected.items():
-        np.testing.assert_allclose(view_rows(view, tokens), rows, rtol=1e-15)

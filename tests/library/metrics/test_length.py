@@ -1,7 +1,6 @@
 """Which metrics change with the number of tokens alone: texts of 160 tokens, and 60 of the same tokens at random."""
 
 import numpy as np
-import pytest
 
 from homogenization.measures.attention import uniform_attention
 from homogenization.measures.spectra import singular_values
@@ -84,8 +83,7 @@ def moved(many, few):
     return found
 
 
-@pytest.fixture(scope="module")
-def dependent():
+def test_metrics_that_change_with_the_number_of_tokens_are_marked():
     generator, found = np.random.default_rng(0), set()
     for kind in (noise, cone):
         texts = [kind(generator) for _ in range(TEXTS)]
@@ -95,8 +93,4 @@ def dependent():
     fewer = [of_text[:, place][:, :, place] for of_text, place in zip(weights, places, strict=True)]
     for causal in (True, False):
         found |= moved(attention_metrics(weights, causal), attention_metrics(fewer, causal))
-    return found
-
-
-def test_metrics_that_change_with_the_number_of_tokens_are_marked(dependent):
-    assert dependent | {TOKEN_COUNT} == {name for name in METRIC_NAMES if describe_metric(name).depends_on_length}
+    assert found | {TOKEN_COUNT} == {name for name in METRIC_NAMES if describe_metric(name).depends_on_length}

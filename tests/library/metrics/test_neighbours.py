@@ -18,30 +18,11 @@ def test_numbers_of_dadapy():
     assert neighbourhood_overlap(TokenMatrix(later, TokenMatrix(tokens).neighbours)) == pytest.approx(0.29, rel=1e-12)
 
 
-@pytest.mark.parametrize(("width", "n", "expected"), [(5, 60, 4.36), (5, 1000, 4.62), (10, 60, 7.8), (10, 1000, 8.4)])
-def test_dimension_of_a_cube(width, n, expected):
-    """The mean over draws, which lies below the width: few points have neighbours on all sides."""
-    rng = np.random.default_rng(0)
-    found = [intrinsic_dimension(TokenMatrix(rng.uniform(size=(n, width)))) for _ in range(40 if n < 100 else 4)]
-    assert np.mean(found) == pytest.approx(expected, abs=4 * np.std(found) / np.sqrt(len(found)))
-
-
 @pytest.mark.parametrize("copies", [1, 3])
 def test_dimension_ignores_copies_scale_and_place(copies):
     tokens = np.random.default_rng(1).standard_normal((60, 8))
     expected = intrinsic_dimension(TokenMatrix(tokens))
     assert intrinsic_dimension(TokenMatrix(np.tile(7 * tokens + 3, (copies, 1)))) == pytest.approx(expected, rel=1e-9)
-
-
-def test_overlap_of_equal_and_of_unrelated_layers():
-    rng = np.random.default_rng(2)
-    tokens = rng.standard_normal((80, 64))
-    before = TokenMatrix(tokens).neighbours
-    same = TokenMatrix(5 * tokens + 1, before)
-    assert neighbourhood_overlap(same) == neighbourhood_overlap(same.without_first) == 1
-    unrelated = [neighbourhood_overlap(TokenMatrix(rng.standard_normal((80, 64)), before)) for _ in range(30)]
-    assert np.mean(unrelated) == pytest.approx(10 / 79, rel=0.05)
-    assert neighbourhood_overlap(TokenMatrix(tokens)) is None
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 11, 12, 40])

@@ -28,24 +28,6 @@ def spectrum(matrix):
 
 
 @pytest.mark.parametrize("n", [2, 7, 50])
-def test_identical_rows(n):
-    values = np.zeros(n)
-    values[0] = math.sqrt(n) * 3
-    expected = {
-        "effective_rank": 1,
-        "max_explainable_variance": 1,
-        "schatten_1": math.sqrt(n) * 3,
-        "schatten_2": math.sqrt(n) * 3,
-        "schatten_inf": math.sqrt(n) * 3,
-        "schatten_1_ratio": 1,
-        "participation_ratio": 1,
-        "normalized_effective_rank": 1 / n,
-    }
-    for name, value in expected.items():
-        assert metric(name, values) == pytest.approx(value, abs=1e-12), name
-
-
-@pytest.mark.parametrize("n", [2, 7, 50])
 def test_orthonormal_rows(n):
     values = spectrum(np.linalg.qr(np.random.default_rng(0).standard_normal((60, n)))[0].T)
     expected = {
@@ -61,26 +43,6 @@ def test_orthonormal_rows(n):
     assert set(expected) == NAMES
     for name, value in expected.items():
         assert metric(name, values) == pytest.approx(value, abs=1e-9), name
-
-
-def test_one_massive_token_decides_some_metrics_and_not_others():
-    tokens = np.random.default_rng(0).standard_normal((300, 1000))
-    tokens[0] *= 1000 / np.linalg.norm(tokens[0])  # 32 times the others' norm
-    values = spectrum(tokens)
-    assert metric("max_explainable_variance", values) == pytest.approx(0.77, abs=0.005)
-    # the same token leaves the effective rank, which is of p and not of q, far higher
-    assert metric("effective_rank", values) == pytest.approx(226, abs=1)
-    share = (tokens[0] @ tokens[0]) / (tokens**2).sum()
-    assert metric("max_explainable_variance", values) >= share
-
-
-def test_filling_changes_nothing():
-    generator = np.random.default_rng(2)
-    spectra = [np.sort(generator.random(size))[::-1] for size in (1, 5, 40)]
-    together = {name: metric(name, *spectra) for name in NAMES}
-    for index, values in enumerate(spectra):
-        for name in NAMES:
-            np.testing.assert_allclose(metric(name, values), together[name][index], rtol=1e-12)
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [0.0, 0.0, 0.0]])

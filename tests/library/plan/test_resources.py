@@ -17,14 +17,10 @@ def test_memory_grows_with_the_weights_and_the_states_that_are_held(tmp_path):
     assert memory("cpu", [str(file)]) == 5_000
     assert memory("cpu", [str(file)], times=5) == 17_000
     assert memory("cuda", [str(file)], times=5) == 10_000  # they go to the GPU
-    assert memory("cpu", []) == 4_000 < memory("cuda", [])  # of a hub or a package
+    assert memory(None, []) == memory("cpu", []) == 4_000 < memory("cuda", [])  # an endpoint, a hub or a package
     # Llama-3-8B in bfloat16: 33 points of width 4,096 of 250 reviews of 500 tokens, in float32
     file.open("r+b").truncate(16_000_000_000)
     held = 250 * 500 * 34 * 4096 * 4 / 1e6
     assert memory("cuda", [str(file)], 250) - memory("cuda", [str(file)]) > held
     with pytest.raises(FileNotFoundError):
         memory("cpu", [str(tmp_path / "missing.safetensors")])
-
-
-def test_an_endpoint_needs_the_memory_of_a_job_that_waits():
-    assert memory(None, []) == 4_000

@@ -9,27 +9,11 @@ import torch
 from tokenizers import Tokenizer
 
 from extracted import EMBEDDED, IDENTITY, read, run, tiny
-from homogenization.config.models import Model
-from homogenization.models.built import BUILT_FILES
 from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
 from script import run_script
 from tiny_models import CONFIGS
-
-
-@pytest.mark.parametrize("name", ["llama", "gemma2", "bert"])
-def test_a_review_does_not_depend_on_the_others(name, tmp_path):
-    model = tiny(CONFIGS[name])
-    run(model, ["Fine.", *EMBEDDED[:2], "Not a film that I would see again."], tmp_path / "all.zarr.zip")
-    run(model, EMBEDDED[:1], tmp_path / "alone.zarr.zip")
-    states, final_norm, received, offsets = read(tmp_path / "all.zarr.zip")
-    second = slice(*offsets[1:3])
-    alone = read(tmp_path / "alone.zarr.zip")
-    np.testing.assert_array_equal(states[:, second], alone[0])
-    np.testing.assert_array_equal(received[:, second], alone[2])
-    if final_norm is not None:
-        np.testing.assert_array_equal(final_norm[second], alone[1])
 
 
 def test_the_store_and_the_record_tell_what_was_done(tmp_path):
@@ -91,7 +75,7 @@ def test_layers_that_the_model_does_not_have_are_named(tmp_path, layer):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_scripts_build_and_run_a_random_model_whose_tokenizer_has_not_seen_the_sample(tmp_path):
+def test_the_tokenizer_of_a_random_model_has_not_seen_the_sample(tmp_path):
     llama = {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     corpus, sampled = str(tmp_path / "clean.parquet"), str(tmp_path / "000.parquet")
     reviews = pl.DataFrame({"review_id": ["x", "y", "z"], "text": EMBEDDED[:3]})
@@ -102,20 +86,3 @@ def test_the_scripts_build_and_run_a_random_model_whose_tokenizer_has_not_seen_t
     run_script("build_random_model", tmp_path / "log", inputs, {"config": str(folder / "config.json")}, drawn)
     vocabulary = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab()
     assert vocabulary == train_tokenizer(EMBEDDED[:2]).get_vocab() != train_tokenizer(EMBEDDED[:3]).get_vocab()
-    configured = Model.model_validate({"weights": {"random": llama}}).params()
-    weights = [str(folder / name) for name in BUILT_FILES.values()]
-    params = {"model": {"name": "tiny", "device": "cpu", **configured}, "variant": "original", "shard": "000"}
-    run_script(
-        "extract_states",
-        tmp_path / "log",
-        {"variant": corpus, "original": corpus, "weights": weights},
-        {"states": str(tmp_path / "000.zarr.zip"), "run": str(tmp_path / "000.json")},
-        params | {"storage": {"dtype": "float16", "layers": [-1]}},
-        resources={"gpu": 0},
-    )
-    with open_store(tmp_path / "000.zarr.zip") as store:
-        assert [store.attributes[name] for name in ("model", "variant", "shard")] == ["tiny", "original", "000"]
-        assert (store.layers, store.review_ids) == ([2], ["x", "y", "z"])
-    record = json.loads((tmp_path / "000.json").read_text())
-    assert (record["model"], record["variant"], record["shard"], record["n_reviews"]) == ("tiny", "original", "000", 3)
-    assert record["weights"].endswith(", which the workflow has built")

