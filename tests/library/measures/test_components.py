@@ -112,8 +112,8 @@ def test_components_lead_from_what_goes_in_to_what_comes_out(name):
     added = ["ln1_post_out", "ln2_post_out"] if name in POST_NORM else ["attn_out", "mlp_out"]
     additions = {"attention_addition": added[:1], "feed_forward_addition": added[1:]}
     additions = {"addition": added} if name == "gpt_neox" else additions
-    assert layout.components["attention"][1] == "attn_out"
-    assert layout.components["feed_forward"][1] == "mlp_out"
+    ends = {"norm_1": "ln1_out", "attention": "attn_out", "norm_2": "ln2_out", "feed_forward": "mlp_out"}
+    assert {component: layout.components[component][1] for component in ends} == ends
     assert {component for component in layout.components if component.endswith("addition")} == additions.keys()
     for component, branches in additions.items():
         before, after = layout.components[component]

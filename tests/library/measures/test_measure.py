@@ -18,8 +18,8 @@ from stored import LENGTHS, N_BLOCKS, write
 from tiny_models import CONFIGS
 
 SCHEMAS = [MATRICES_SCHEMA, ATTENTION_SCHEMA, READ_TEXTS_SCHEMA, TOKENS_SCHEMA, POOLED_SCHEMA, MAUVE_SCHEMA]
-N = sum(LENGTHS)
-OFFSETS = np.cumsum([0, *LENGTHS])
+N, OFFSETS = sum(LENGTHS), np.cumsum([0, *LENGTHS])
+WINDOWS = (None, 5)  # of the blocks
 
 
 def test_texts_and_tokens(tmp_path):
@@ -29,14 +29,14 @@ def test_texts_and_tokens(tmp_path):
     states[2, -1] = 0  # a token without a direction
     predicted = {"loss": [12.0, np.nan, 7.0], "entropy": [2.0, np.nan, 3.0], "divergence": [1.0, np.nan, 0.5]}
     received, first = rng.uniform(size=(N_BLOCKS, N)), rng.uniform(size=(len(LENGTHS), N_BLOCKS, 4))
-    predicted = {name: np.array(values) for name, values in predicted.items()}
-    write(tmp_path / "s.zarr.zip", states, LENGTHS, received=received, first=first, predicted=predicted)
+    read = {"predicted": {name: np.array(values) for name, values in predicted.items()}, "windows": WINDOWS}
+    write(tmp_path / "s.zarr.zip", states, LENGTHS, received=received, first=first, **read)
     with open_store(tmp_path / "s.zarr.zip") as store:
         tables = measure(store, ["centred"])
     with_spectra = tables["matrices"].group_by("view").agg(pl.col("singular_values").is_not_null().all()).rows()
     assert dict(with_spectra) == {"raw": False, "raw_without_first": False, "centred": True}, "other views have none"
     for number, n in enumerate(LENGTHS):
-        span, uniform = slice(OFFSETS[number], OFFSETS[number + 1]), uniform_attention(n, causal=True)
+        span = slice(OFFSETS[number], OFFSETS[number + 1])
         for layer in range(N_BLOCKS + 1):
             row = tables["tokens"].filter(layer=layer, review_id=f"review{number}").row(0, named=True)
             tokens = states[layer, span].astype(np.float64)
@@ -45,6 +45,7 @@ def test_texts_and_tokens(tmp_path):
             mean = units.mean(axis=0)
             np.testing.assert_allclose(row["cosine_to_mean"], units @ mean / np.linalg.norm(mean), atol=2e-3)
             np.testing.assert_allclose(row["norm"], lengths / np.median(lengths), rtol=2e-3)
+            uniform = uniform_attention(n, causal=True, window=WINDOWS[layer - 1])
             expected = None if layer == 0 else received[layer - 1, span] / uniform
             assert row["attention"] == (expected if expected is None else pytest.approx(expected, rel=2e-3))
     numbers = ("n_tokens", "n_words", "loss_per_word", "entropy", "divergence")
