@@ -30,6 +30,7 @@ OVERLAY = {
     "contrasts": {"metrics": ["resultant_length"]},
     "mauve": {"n_tokens": 500},
     "components": {},
+    "figures": {"labels": {"minilm": None}},
 }
 # this job gets too little memory at first, and enough when it is tried again
 STARVED = ("random-llama", "front", "000")

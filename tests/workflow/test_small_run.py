@@ -12,11 +12,11 @@ VARIANTS = ("front", "original")
 
 
 def test_every_compared_cell_of_the_small_run(finished_run):
-    """Two reviews of each variant: 3 metrics at 4 layers and the final norm, with and without the first token."""
+    """Two reviews of each variant: 2 metrics with and without the first token, n, and attention in 3 blocks."""
     results = finished_run / "results"
     for variant in ("original", "front"):
         n_compared = compare_with_tables(results, results / "models/tiny", "tiny", variant, n_reviews=2)
-        assert n_compared == 2 * (5 * (2 + 2) + 3)
+        assert n_compared == 2 * (5 * (2 + 2 + 1) + 3)
 
 
 def test_the_small_run_ends_with_its_report(finished_run):
@@ -27,7 +27,7 @@ def test_the_small_run_ends_with_its_report(finished_run):
 def test_the_report_shows_the_reviews_of_an_independent_sort(finished_run):
     results = finished_run / "results"
     metrics = values_of(pl.read_parquet(results / "tables/metrics.parquet")).filter(
-        point="residual_stream", layer=3, metric="resultant_length", view="all_tokens"
+        point="residual_stream", layer=3, metric="first_token_attention_share", view="all_tokens"
     )
     front, original = ({r["review_id"]: r["value"] for r in metrics.filter(variant=v).to_dicts()} for v in VARIANTS)
     words = {v: dict(_texts(results, v)) for v in VARIANTS}
