@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.metrics.geometry import TokenMatrix, curvature, intrinsic_dimension, neighbourhood_overlap
+from homogenization.metrics.geometry import (
+    TokenMatrix,
+    curvature,
+    first_token_energy_share,
+    first_token_explained_variance,
+    intrinsic_dimension,
+    neighbourhood_overlap,
+)
 from measured import degenerate_tokens
 
 
@@ -16,6 +23,14 @@ def test_numbers_of_dadapy():
     later = tokens + 0.3 * rng.standard_normal(tokens.shape)
     assert intrinsic_dimension(TokenMatrix(tokens)) == pytest.approx(11.59558222069379, rel=1e-12)
     assert neighbourhood_overlap(TokenMatrix(later, TokenMatrix(tokens).neighbours)) == pytest.approx(0.29, rel=1e-12)
+
+
+@pytest.mark.parametrize(("width", "n", "expected"), [(5, 60, 4.36), (5, 1000, 4.62), (10, 60, 7.8), (10, 1000, 8.4)])
+def test_dimension_of_a_cube(width, n, expected):
+    """The mean over draws, which lies below the width: few points have neighbours on all sides."""
+    rng = np.random.default_rng(0)
+    found = [intrinsic_dimension(TokenMatrix(rng.uniform(size=(n, width)))) for _ in range(40 if n < 100 else 4)]
+    assert np.mean(found) == pytest.approx(expected, abs=4 * np.std(found) / np.sqrt(len(found)))
 
 
 @pytest.mark.parametrize("copies", [1, 3])
@@ -52,3 +67,8 @@ def test_degenerate_tokens_have_numbers_within_bounds(tokens, seed):
         assert np.isnan(dimension) or dimension > 0
         assert np.isnan(overlap) or 0 <= overlap <= 1
         assert np.isnan(angle) or 0 <= angle <= 180
+    squares = np.linalg.svd(tokens, compute_uv=False) ** 2
+    if len(tokens) and squares[0] > 0:
+        share = first_token_explained_variance(matrix)
+        assert squares[0] / squares.sum() >= share - 1e-9
+        assert share >= first_token_energy_share(matrix) - 1e-9
