@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homogenization.corpus.cleaning import review_id
-from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sampling import sample_reviews, sample_size
 from homogenization.run.errors import HomogenizationError
 
@@ -21,11 +20,6 @@ def corpus(n_per_label, labels=("neg", "pos"), n_words=100):
             "n_words": [n_words] * len(names),
         }
     )
-
-
-def test_a_seeded_hash_is_that_of_its_parts_a_colon_apart():
-    assert seeded_hash(3, "review").hex() == blake2b(b"3:review", digest_size=16).hexdigest()
-    assert seeded_hash(3, "review", 7, size=8).hex() == blake2b(b"3:review:7", digest_size=8).hexdigest()
 
 
 def test_the_sample_is_balanced_and_seeded():
@@ -59,7 +53,6 @@ FEW = pl.concat([corpus(3, ["neg"]), corpus(9, ["pos"])])
     [
         (FEW, 8, {"balance_by": "label"}, r"8 reviews are wanted.*'neg' has 3, label 'pos' has 9.*balance_by: null"),
         (corpus(5), 5, {"min_words": 200}, r"5 reviews are wanted.*of 200 to .*the corpus has 0"),
-        (corpus(5), 5, {"max_words": 99}, r"5 reviews are wanted.*to 99 words.*the corpus has 0"),
     ],
 )
 def test_too_few_reviews_are_counted_by_label(clean, stop, options, said):
