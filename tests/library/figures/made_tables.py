@@ -6,10 +6,8 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
@@ -227,23 +225,6 @@ def dots(axes: Axes, label: str) -> dict[int, tuple[float, bool]]:
     return {round(one.get_ydata()[0]): (one.get_xdata()[0], one.get_markerfacecolor() != "white") for one in found}
 
 
-def lanes(axes: Axes) -> list[str]:
-    """The labels of the lanes from the top."""
-    return [" ".join(text.get_text().split()) for text in axes.get_yticklabels()]
-
-
 def written(figure: Figure) -> list[str]:
     """All that is written in a figure."""
     return [" ".join(text.get_text().split()) for text in figure.findobj(Text) if text.get_text()]
-
-
-def overlaps(figure: Figure) -> list[tuple[str, str]]:
-    """Panels, legends and notes that lie over another, or outside of the figure."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    boxes = [(axes.get_title() or "panel", axes.get_tightbbox(renderer)) for axes in figure.axes]
-    boxes += [("legend", one.get_window_extent(renderer)) for one in figure.legends]
-    boxes += [(one.get_text(), one.get_window_extent(renderer)) for one in figure.texts if one.get_text()]
-    edge = np.array([figure.bbox.width, figure.bbox.height]) + 1
-    out = [(name, "edge") for name, box in boxes if (box.min < -1).any() or (box.max > edge).any()]
-    pairs = [(one, other) for place, one in enumerate(boxes) for other in boxes[:place]]
-    return out + [(a, b) for (a, one), (b, other) in pairs if one.padded(-1).overlaps(other.padded(-1))]

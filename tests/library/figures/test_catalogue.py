@@ -1,15 +1,13 @@
 """Which figures a study has: on its page, in the order of the page, each with a caption and its looks."""
 
 import copy
-from importlib import import_module
 
 import pytest
 
-from conftest import ROOT, SMALL, with_changes
+from conftest import SMALL, with_changes
 from homogenization.config.presentation import shown_of
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_metrics, figures_of, page_figures
-from homogenization.figures.style import STEPS, variant_styles
 
 pytestmark = pytest.mark.usefixtures("in_project")
 BLOCKS = {"words": "words", "few": 4, "more": 16}
@@ -66,15 +64,6 @@ def test_contrasts_are_drawn_in_the_headline_view_and_what_depth_does_not_change
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_a_function_and_a_short_caption(name):
-    module = import_module(f"homogenization.figures.{FIGURES[name].function.partition('.')[0]}")
-    assert callable(getattr(module, name))
-    caption = (ROOT / f"workflow/report/{name}.rst").read_text("utf-8")
-    assert 0 < len(caption.split()) <= 65  # signs between words among them
-    assert "{" not in caption
-
-
 @pytest.mark.parametrize(
     ("changes", "drawn"),
     [
@@ -94,12 +83,3 @@ def test_labels_are_in_the_order_of_the_study_and_the_ladder_in_that_of_disorder
     assert shown["models"] == {"tiny": "Tiny", "trained-0": "trained-0"}
     assert shown["variants"]["front"] == "Front first"
     assert shown["ladder"] == ["few", "more", "words"]
-
-
-def test_variants_differ_in_looks_and_the_ladder_grows_darker():
-    names = ["original", "front", "end", *(f"v{number}" for number in range(12)), "few", "more", "words"]
-    styles = variant_styles(names, ["few", "more", "words"])
-    assert list(styles) == names
-    assert len({(style.colour, style.marker) for style in styles.values()}) == len(names)
-    assert [styles[name].colour for name in ("few", "words")] == [STEPS[0], STEPS[-1]]
-    assert variant_styles(["front"])["front"] == styles["front"]

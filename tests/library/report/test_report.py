@@ -5,8 +5,7 @@ import re
 import polars as pl
 import pytest
 
-from homogenization.report.report import out_of_balance
-from library.report.made_report import BAD, MODELS, ORIGIN, SVG, TEXTS, Read, claims_table, made_page, tables
+from library.report.made_report import BAD, MODELS, ORIGIN, Read, claims_table, made_page, tables
 
 BIG, SMALL = (label for _, label in MODELS)
 NUMBER = r"[−\d.]+"
@@ -73,7 +72,6 @@ def test_groups_stand_below_the_whole_and_a_mark_has_its_footnote(read):
     marked = [row[2] for row in rows if "*" in row[2]]
     assert len(marked) == 2
     assert "* 2: the control is out of balance: first word." in read.text
-    assert out_of_balance(tables()["balance"]) == {"front − inward": "first word"}
 
 
 def test_what_to_distrust_is_said_where_it_applies(read, tmp_path):
@@ -88,25 +86,7 @@ def test_what_to_distrust_is_said_where_it_applies(read, tmp_path):
     assert without.count("can depend on seed") == 1
 
 
-def test_a_study_says_what_it_is_and_a_sentence_of_it(read):
-    for told in ("a 1.0, commit 0c", "Snakemake 9.27", "0123abcd", "revision 0a1b", "texts.csv"):
-        assert told in read.text
-    for text in TEXTS.values():
-        assert text.partition(".")[0] in read.text
-
-
 def test_a_study_without_claims_or_figures_has_a_page(tmp_path):
     empty = {"claims": None, "balance": None, "summary": tables()["summary"].clear()}
     read = Read(made_page(tmp_path, empty, figures=[], csv=[]))
     assert [of["id"] for tag, of in read.tags if tag == "section"] == ["answer", "texts", "appendix"]
-
-
-def test_a_figure_of_nothing_is_not_shown(tmp_path):
-    nothing = SVG.replace("http://x", "<dc:description>n = 0 reviews</dc:description>")
-    assert "<svg" not in made_page(tmp_path, svg=nothing).partition("<script")[0]
-
-
-def test_ids_of_figures_are_their_own_and_their_letters_keep_their_size(page):
-    assert page.count('x="1.23" transform="scale(0.015625)"') == 2
-    assert [*re.findall(r'<g id="([^"]+)"', page)] == ["f0-axes", "f1-axes"]
-    assert [*re.findall(r'<use href="([^"]+)"', page)] == ["#f0-axes", "#f1-axes"]

@@ -5,10 +5,8 @@ import base64
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from homogenization.report.texts import as_bytes, one_sentence, phrase_spans, pieces, underlined
+from homogenization.report.texts import one_sentence, phrase_spans
 from library.report.made_report import BAD, MODELS, REVIEWS, TEXTS, VARIANTS, in_script, made_page, tables
 
 
@@ -39,23 +37,6 @@ def test_tokens_are_the_text_and_know_their_phrase_and_frame(page):
     assert data["n"] == 1 + len(TEXTS["front"].split())
 
 
-@given(st.lists(st.floats(-1, 1), min_size=1), st.lists(st.floats(1e-9, 1e9), min_size=1))
-def test_a_byte_is_within_half_a_step_or_at_an_end(cosines, ratios):
-    angles = np.frombuffer(as_bytes(cosines, angle=True), np.uint8) * np.pi / 254
-    np.testing.assert_allclose(angles, np.arccos(cosines), atol=0.51 * np.pi / 254)
-    doublings = np.frombuffer(as_bytes(ratios, angle=False), np.uint8) / 12 - 6
-    np.testing.assert_allclose(doublings, np.clip(np.log2(ratios), -6, 254 / 12 - 6), atol=0.51 / 12)
-    assert as_bytes([np.nan, 0.0], angle=False) == bytes([255, 0])
-
-
-@given(st.text(max_size=30), st.lists(st.integers(0, 30), max_size=8))
-def test_pieces_are_the_text_up_to_the_last_token(text, cuts):
-    ends = sorted(min(cut, len(text)) for cut in cuts)
-    offsets = np.array([(0, 0), *zip([0, *ends], ends, strict=False)])
-    assert "".join(pieces(text, offsets)) == text[: ends[-1] if ends else 0]
-    assert len(pieces(text, offsets)) == len(offsets)
-
-
 @pytest.mark.parametrize(
     ("text", "phrases", "wanted"),
     [
@@ -68,28 +49,15 @@ def test_pieces_are_the_text_up_to_the_last_token(text, cuts):
 )
 def test_phrases_are_found_as_words(text, phrases, wanted):
     assert [text[start:end] for start, end in phrase_spans(text, phrases)] == wanted
-    parts = underlined(text, phrases)
-    assert "".join(part for part, _ in parts) == text
-    assert [part for part, is_phrase in parts if is_phrase] == wanted
 
 
 def test_a_sentence_is_one_that_variants_write_in_their_own_order():
-    texts = {
-        "a": {"original": "It was fine. The dog bit the old man twice.", "front": "It was fine. The dog bit twice."},
-        "b": {
-            "original": "Yes. The dog bit the old man twice.",
-            "front": "Yes. Twice the dog bit the old man.",
-            "words": "man Yes. bit the old twice. The dog",
-        },
-    }
-    found = one_sentence(texts, {"b": ["old man"]}, ["original", "front", "words"])
-    assert {name: "".join(part for part, _ in parts) for name, parts in found.items()} == {
-        "original": "The dog bit the old man twice.",
-        "front": "Twice the dog bit the old man.",
-        "words": "man Yes. bit the old twice. The …",
-    }
+    dropped = {"original": "It was fine. The dog bit the old man twice.", "front": "It was fine. The dog bit twice."}
+    moved = {"original": "Yes. The dog bit the old man twice.", "front": "Yes. Twice the dog bit the old man."}
+    found = one_sentence({"a": dropped, "b": moved}, {"b": ["old man"]}, ["original", "front"])
+    whole = {name: "".join(part for part, _ in parts) for name, parts in found.items()}
+    assert whole == {"original": "The dog bit the old man twice.", "front": "Twice the dog bit the old man."}
     assert [part for part, is_phrase in found["front"] if is_phrase] == ["old man"]
-    assert one_sentence({"a": {"original": "Short."}}, {}, ["original"]) == {}
 
 
 def test_the_numbers_of_the_curves_are_those_of_the_tables(page):

@@ -124,18 +124,6 @@ def test_rows_models_and_order_do_not_matter():
     assert table.select(KEYS).rows() == table.select(KEYS).sort(KEYS).rows()
 
 
-def test_missing_values_are_left_out_of_their_cell_alone():
-    values = metric_values()
-    cell = (pl.col("view") == "unit") & (pl.col("layer") == 0)
-    gone = cell & (pl.col("review_id") == REVIEWS[3]) & (pl.col("variant") == "front")
-    given = values.with_columns(value=pl.when(gone).then(np.nan).otherwise("value"))
-    table, whole = contrasts_of(given), contrasts_of(values)
-    touched = (pl.col("view") == "unit") & ((pl.col("layer") == 0) | pl.col("layers").is_in(["all", "first"]))
-    kept = pl.exclude("p_max_t", "yardstick")
-    assert_frame_equal(table.filter(~touched).select(kept), whole.filter(~touched).select(kept), rel_tol=1e-12)
-    assert set(table.filter(cell)["n_reviews"]) == {8}
-
-
 @settings(max_examples=25)
 @given(data=st.data())
 def test_a_contrast_is_that_of_the_reviews_accepted_in_both_whose_texts_differ(data):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate, untested
+from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, estimate
 
 SETTINGS = Settings(draws=2000, confidence=0.95, seed=0, margin=0.02)
 NUMBERS = ("mean", "ci_low", "ci_high", "median", "p_wilcoxon", "p_max_t")
@@ -147,14 +147,6 @@ def test_what_is_not_tested_has_a_reason_and_no_test():
     told = estimate(cells_of(both), both, SETTINGS, reason="too few of all")
     assert set(told["verdict"]) == {"not tested"}
     assert told.select(NUMBERS).unpivot()["value"].is_nan().all()
-    row = untested(table, pl.lit("a place")).row(0, named=True)
-    assert (row["verdict"], row["reason"], row["n_reviews"]) == ("not tested", "a place", 20)
-    assert np.isfinite([row["mean"], row["ci_low"]]).all()
-
-
-def test_differences_within_rounding_are_none():
-    found = differences(np.array([1 + 1e-12, 2.0, np.nan]), np.array([1.0, 1.5, 1.0]))
-    np.testing.assert_array_equal(found, [0, 0.5, np.nan])
 
 
 def test_false_alarms_over_a_family_are_as_many_as_said():

@@ -53,9 +53,3 @@ def test_a_first_token_that_is_the_same_in_every_review_has_none():
     assert found["mean"] == pytest.approx(np.mean([stats.spearmanr(x[:, n], y[:, n]).statistic for n in (2, 3)]))
     values["all_tokens", NORM] = np.full((30, 4), 7.0)
     assert NORM not in table_of(values)["statistic"]
-
-
-def test_what_the_study_lacks_has_no_row():
-    values = {key: of for key, of in study().items() if key[1] != ATTENTION and key[0] != "raw_without_first"}
-    assert set(table_of(values)["statistic"]) == set(PREDICTORS[:3])
-    assert table_of({key: of for key, of in study().items() if key[1] != OUTCOME}).is_empty()
