@@ -1,11 +1,12 @@
 """What figures are drawn of: small tables of a causal model alpha and an encoder beta, with numbers to tell."""
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from itertools import product
+from math import inf
 from typing import Any
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -40,102 +41,80 @@ CELLS = [
     *product(("first_token_norm", "other_token_norm", "cosine_to_first_token"), ("all_tokens",)),
     *product(("first_token_attention_share", "first_token_attention_excess"), ("all_tokens",)),
 ]
-BLOCKS, N = (1, 2, 3, 4), 8
-LAYERS = (0, *BLOCKS)
+LAYERS, N = range(5), 8
+CHANGES = {"alpha": 0.07, "beta": -0.02}  # a nat of disorder, at the output
+_ORIGINAL, _ALL, _MORE, _RESIDUAL = map(pl.lit, ("original", "all", "more alike", "residual_stream"))
 
 
 def change(model: str, variant: str, depth: float) -> float:
     """The change of a metric from the original: that of disorder of its size, of the other sign in the encoder."""
-    return {"alpha": 0.07, "beta": -0.02}[model] * LOSSES[variant] * depth
+    return CHANGES[model] * LOSSES[variant] * depth
 
 
-def _numbers(mean: float) -> dict[str, Any]:
-    return {"n_reviews": N, "mean": mean, "ci_low": mean - 0.01, "ci_high": mean + 0.01}
+def _crossed(*parts: Any) -> pl.DataFrame:
+    """Every combination of the rows of tables, or of columns by name."""
+    return reduce(lambda one, other: one.join(other, how="cross"), map(pl.DataFrame, parts))
 
 
-def _table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), infer_schema_length=None)
+def _measured(table: pl.DataFrame, mean: Any) -> pl.DataFrame:
+    """A table with estimates of these means."""
+    table = table.with_columns(n_reviews=pl.lit(N), mean=mean)
+    return table.with_columns(ci_low=pl.col("mean") - 0.01, ci_high=pl.col("mean") + 0.01)
+
+
+_MODELS, _REVIEWS = {"model": list(MODELS)}, {"review_id": [str(number) for number in range(N)]}
+_AT_LAYERS = {"layer": LAYERS, "depth": [layer / 4 for layer in LAYERS]}
+_AT_BLOCKS = {name: of[1:] for name, of in _AT_LAYERS.items()}
+_METRIC_AND_VIEW = ["metric", "view"]
 
 
 def _summary() -> pl.DataFrame:
-    places = [("residual_stream", layer) for layer in LAYERS] + [("final_norm", 4)]
-    return _table(
-        {"model": model, "variant": variant, "metric": metric, "view": view, "point": point, "layer": layer}
-        | {"depth": layer / 4, **_numbers(0.2 + layer / 8)}
-        for model, variant, (metric, view), (point, layer) in product(MODELS, VARIANTS, CELLS, places)
-    )
+    places = {"point": ["residual_stream"] * 5 + ["final_norm"], "layer": [*LAYERS, 4]}
+    cells = pl.DataFrame(CELLS, _METRIC_AND_VIEW, orient="row")
+    table = _crossed(_MODELS, {"variant": list(VARIANTS)}, cells, places)
+    return _measured(table.with_columns(depth=pl.col("layer") / 4), 0.2 + pl.col("layer") / 8)
 
 
 def _contrasts() -> pl.DataFrame:
-    rows = []
     pairs = [*SHOWN["pairs"], ("front", "disorder"), ("inward", "disorder")]
-    places = [*((None, layer, layer / 4) for layer in LAYERS), ("all", None, 0.5)]
-    for model, (variant, minus) in product(MODELS, pairs):
-        pair = {"model": model, "variant": variant, "minus": minus, "yardstick": 0.5, "verdict": "more alike"}
-        part = 1.0 if minus == "original" else 0.1
-        for (metric, view), (layers, layer, depth) in product((COSINE, RANK), places):
-            cell = {"metric": metric, "view": view, "point": "residual_stream", "layers": layers, "layer": layer}
-            numbers = _numbers(part * change(model, variant, depth))
-            rows.append(pair | cell | {"depth": None if layers else depth, "reason": None} | numbers)
-        if minus == "original":
-            numbers = _numbers(LOSSES[variant] if model == "alpha" else float("nan"))
-            rows.append(pair | {"metric": "loss_per_word", **dict.fromkeys(("view", "point"), "predictions")} | numbers)
-    whole = _table(rows).with_columns(group=pl.lit(None, pl.String))
+    pairs = pl.DataFrame(pairs, ["variant", "minus"], orient="row").with_columns(
+        yardstick=0.5, verdict=_MORE, reason=None
+    )
+    loss = pl.col("variant").replace_strict(LOSSES)
+    places = {"layers": [None] * 5 + ["all"], "layer": [*LAYERS, None], "depth": [*_AT_LAYERS["depth"], None]}
+    cells = pl.DataFrame([COSINE, RANK], _METRIC_AND_VIEW, orient="row").with_columns(point=_RESIDUAL)
+    rows = _crossed(_MODELS, pairs, cells, places)
+    part = pl.when(minus="original").then(1.0).otherwise(0.1)
+    of_model = pl.col("model").replace_strict(CHANGES)
+    states = _measured(rows, of_model * loss * part * pl.col("depth").fill_null(0.5))
+    predicted = {"metric": ["loss_per_word"], "view": "predictions", "point": "predictions"}
+    losses = _crossed(_MODELS, pairs.filter(minus="original"), predicted)
+    losses = _measured(losses, pl.when(model="alpha").then(loss).otherwise(float("nan")))
+    whole = pl.concat([states, losses], how="diagonal").with_columns(group=pl.lit(None, pl.String))
     # a part of the reviews
     return pl.concat([whole, whole.with_columns(group=pl.lit("news"), mean=pl.col("mean") + 9)])
 
 
-def _mauve() -> pl.DataFrame:
-    return _table(
-        {"model": model, "variant": "original", "kind": kind, "depth": block / 4, "mean": mean}
-        | {"low": 0.1, "high": 1.0, "n_values": 6}
-        for model, (kind, mean), block in product(MODELS, (("consecutive", 0.6), ("null", 0.9)), BLOCKS)
-    )
-
-
-def _extrema() -> pl.DataFrame:
-    cell = {"model": "alpha", "variant": "original", "metric": "max_explainable_variance", "view": "raw"}
-    return _table(cell | {"kind": kind, "depth": at, "height": 0.4} for kind, at in (("peak", 0.5), ("trough", 0.75)))
-
-
 def _attention() -> pl.DataFrame:
-    return _table(
-        {"model": "alpha", "variant": variant, "layer": block, "depth": block / 4, "bin": place, "n_reviews": N}
-        | {"relative_position": (place + 0.5) / 6, "received": 2.0 ** (place - 3), "uniform": 1.0}
-        | {"ci_low": 2.0 ** (place - 3) - 0.01, "ci_high": 2.0 ** (place - 3) + 0.01}
-        for variant, block, place in product(("original", "front"), BLOCKS, range(6))
-    )
+    received = 2.0 ** np.arange(-3, 3)
+    of_bins = {"bin": range(6), "relative_position": (np.arange(6) + 0.5) / 6, "received": received, "uniform": 1.0}
+    of_bins |= {"ci_low": received - 0.01, "ci_high": received + 0.01, "n_reviews": N}
+    return _crossed({"model": ["alpha"]}, {"variant": ["original", "front"]}, _AT_BLOCKS, of_bins)
 
 
 def _similarity() -> pl.DataFrame:
-    """With key phrases at every tenth of their sentences, which `front` moves to 0 and `inward` to .5."""
-    moved = {"front": 0.0, "inward": 0.5}
-    phrases = {
-        name: [{"phrase": "p", "sentence": 0, "original_position": place / 10, "position": to} for place in range(11)]
-        for name, to in moved.items()
-    }
-    return _table(
-        {"variant": name, "review_id": str(review), "f1": 0.97 - rank / 100 + review / 1000, "accepted": rank < 3}
-        | {"placements": phrases.get(name, [])}
-        for (rank, name), review in product(enumerate([*LOSSES, "random_pairs"]), range(N))
-    )
-
-
-def _balance() -> pl.DataFrame:
-    rows = [("displacement", None, 0.1), ("tokens", "alpha", 0.6), ("tokens", "beta", float("inf"))]
-    pair = {"variant": "front", "control": "inward", "role": "edge", "n_reviews": N}
-    return _table(pair | {"covariate": name, "model": model, "smd": smd} for name, model, smd in rows)
+    """With a key phrase in the middle of its sentence, which `front` moves to its beginning."""
+    phrase = {"phrase": "p", "sentence": 0, "original_position": 0.5, "position": 0.0}
+    placements = pl.when(variant="front").then([phrase]).otherwise([])
+    table = _crossed({"variant": [*LOSSES, "random_pairs"], "accepted": [True] * 3 + [False] * 2}, _REVIEWS)
+    return table.with_columns(f1=0.9 + pl.col("review_id").cast(float) / 100, placements=placements)
 
 
 def _components() -> pl.DataFrame:
-    views = {"all_tokens": 1.0, "without_first": 0.0}
-    return _table(
-        {"model": model, "variant": "original", "metric": "cosine_anisotropy", "view": view, "component": component}
-        | {"review_id": str(review), "layer": block, "depth": block / 4, "change": block / 10 + review / 100 + more}
-        for model, (view, more), component, review, block in product(
-            MODELS, views.items(), ("norm_1", "attention"), range(N), BLOCKS
-        )
-    )
+    views = {"view": ["all_tokens", "without_first"], "more": [1.0, 0.0]}
+    table = _crossed(_MODELS, views, {"component": ["norm_1", "attention"]}, _REVIEWS, _AT_BLOCKS)
+    change = pl.col("layer") / 10 + pl.col("review_id").cast(float) / 100 + pl.col("more")
+    return table.with_columns(variant=_ORIGINAL, metric=pl.lit("cosine_anisotropy"), change=change)
 
 
 _CONDITIONS = [  # kind, pattern, strength, KL
@@ -146,56 +125,45 @@ _CONDITIONS = [  # kind, pattern, strength, KL
 
 
 def _of_conditions(*cells: tuple[str, str, float]) -> pl.DataFrame:
-    return _table(
-        {"model": model, "variant": "original", "kind": kind, "pattern": pattern, "blocks": "all", "strength": strength}
-        | {
-            "minus": "untouched",
-            "layers": "all",
-            "metric": metric,
-            "view": view,
-            "kl": kl if model == "alpha" else None,
-        }
-        | _numbers(mean * (strength or 1))
-        for model, (kind, pattern, strength, kl), (metric, view, mean) in product(MODELS, _CONDITIONS, cells)
-    )
+    conditions = pl.DataFrame(_CONDITIONS, ["kind", "pattern", "strength", "kl"], orient="row")
+    table = _crossed(_MODELS, conditions, pl.DataFrame(cells, [*_METRIC_AND_VIEW, "size"], orient="row"))
+    table = table.with_columns(variant=_ORIGINAL, blocks=_ALL, minus=pl.lit("untouched"), layers=_ALL)
+    table = table.with_columns(kl=pl.when(model="alpha").then("kl"))
+    return _measured(table, pl.col("size") * pl.col("strength").fill_null(1))
 
 
-def _probes() -> pl.DataFrame:
-    lines = [("original", "log_loss"), ("original", "null_log_loss"), ("front", "log_loss"), ("front", "accuracy")]
-    return _table(
-        {"model": "alpha", "variant": variant, "kind": "untouched", "quantity": quantity, "depth": layer / 4}
-        | _numbers(0.5)
-        for (variant, quantity), layer in product(lines, LAYERS)
-    )
-
-
-def _training() -> pl.DataFrame:
-    return _table(
-        {"model": "alpha", "step": step, "loss": 3.0 - step / 9, "held_out_loss": float("nan") if step % 4 else 3.0}
-        | {"n_training": 1800, "n_held_out": 100}
-        for step in range(9)
-    )
+def _few() -> dict[str, pl.DataFrame]:
+    """Tables of which a figure shows every row as it stands."""
+    own = {"model": "alpha", "variant": "original"}
+    extrema = own | {"metric": "max_explainable_variance", "view": "raw", "kind": ["peak", "trough"]}
+    probes = {"variant": ["original", "original", "front"], "quantity": ["log_loss", "null_log_loss", "log_loss"]}
+    probes = _crossed({"model": ["alpha"], "kind": "untouched"}, probes, _AT_LAYERS)
+    balance = {"variant": "front", "control": "inward", "role": "edge", "n_reviews": N, "model": [None, *MODELS]}
+    mauve = {"kind": ["consecutive", "null"], "mean": [0.6, 0.9], "low": 0.1, "high": 1.0, "n_values": 6}
+    training = {"model": "alpha", "step": range(3), "loss": [3.0, 2.5, 2.0], "held_out_loss": [3.0, None, 2.5]}
+    return {
+        "extrema": pl.DataFrame(extrema | {"depth": [0.5, 0.75], "height": 0.4}),
+        "probes": _measured(probes, pl.lit(0.5)),
+        "balance": pl.DataFrame(balance | {"covariate": ["displacement", *["tokens"] * 2], "smd": [0.1, 0.6, inf]}),
+        "mauve": _crossed(_MODELS, mauve | {"variant": "original"}, {"depth": _AT_BLOCKS["depth"]}),
+        "training": pl.DataFrame(training | {"n_training": 1800, "n_held_out": 100}),
+    }
 
 
 @cache
 def made_tables() -> dict[str, pl.DataFrame]:
     """Every table that figures read, by name."""
-    effects = _of_conditions(("cosine_anisotropy", "without_first", 0.5), (RANK[0], "without_first", -0.5))
+    effects = _of_conditions((*COSINE, 0.5), (RANK[0], "without_first", -0.5))
     condition = ("model", "variant", "kind", "pattern", "blocks", "strength")
-    return {
+    return _few() | {
         "summary": _summary(),
         "contrasts": _contrasts(),
-        "mauve": _mauve(),
-        "extrema": _extrema(),
         "attention": _attention(),
         "similarity": _similarity(),
-        "balance": _balance(),
         "components": _components(),
         "interventions": effects.drop("kl"),
         "doses": effects.filter(metric="cosine_anisotropy").select(*condition, "kl"),
         "consequences": _of_conditions(("probe_log_loss", "pooled", 0.05), ("kl", "predictions", 0.1)).drop("kl"),
-        "probes": _probes(),
-        "training": _training(),
     }
 
 

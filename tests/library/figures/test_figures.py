@@ -38,11 +38,10 @@ def test_of_tables_without_rows_nothing_is_drawn(name):
     assert not drawn_names & {*VARIANTS, "first", "all", "raw", "pattern", "peak"}
 
 
-@pytest.mark.parametrize("name", ["one_token", "attention_heatmap", "conditions"])
-def test_files_are_of_the_same_bytes_each_time(name, tmp_path):
+def test_files_are_of_the_same_bytes_each_time(tmp_path):
     for file in ("one", "other"):
         with house_style():
-            save_figure(figure_of(name), tmp_path / f"{file}.svg", tmp_path / f"{file}.pdf")
+            save_figure(figure_of("conditions"), tmp_path / f"{file}.svg", tmp_path / f"{file}.pdf")
     for suffix in ("svg", "pdf"):
         assert (tmp_path / f"one.{suffix}").read_bytes() == (tmp_path / f"other.{suffix}").read_bytes()
 

