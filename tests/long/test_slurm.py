@@ -29,7 +29,7 @@ OVERLAY = {
     "metrics": ["effective_rank", "participation_ratio", "resultant_length", "first_token_attention_share"],
     "contrasts": {"metrics": ["resultant_length"]},
     "mauve": {"n_tokens": 500},
-    "components": {},
+    "components": None,
     "figures": {"labels": {"minilm": None}},
 }
 # this job gets too little memory at first, and enough when it is tried again
