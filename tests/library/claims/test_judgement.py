@@ -9,16 +9,13 @@ from hypothesis import strategies as st
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA, claims_table, judge
 from homogenization.config.claims import Claim
+from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
+from homogenization.statistics.depth import DEPTH_SCHEMA
+from homogenization.statistics.effects import EFFECTS_SCHEMA
 
 RANK, COSINE = "normalized_effective_rank", "cosine_anisotropy"
-KEYS = {
-    "contrasts": ("model", "variant", "minus", "group", "point", "layers", "layer", "depth", "view", "metric"),
-    "depth": ("model", "variant", "group", "view", "metric", "statistic"),
-    "interventions": (
-        *("model", "variant", "kind", "pattern", "blocks", "strength", "minus", "layers", "view", "metric"),
-    ),
-}
-KEYS["consequences"] = KEYS["interventions"]
+SCHEMAS = {"contrasts": CONTRASTS_SCHEMA, "depth": DEPTH_SCHEMA, "interventions": EFFECTS_SCHEMA}
+SCHEMAS["consequences"] = EFFECTS_SCHEMA
 FIXED = {"model": "m", "variant": "front", "minus": "original", "point": "residual_stream", "metric": RANK}
 STEERED = {"variant": "original", "kind": "steering", "pattern": "first", "blocks": "all", "strength": 0.1}
 
@@ -31,8 +28,7 @@ def estimate(mean=0.1, reach=0.05, verdict="higher", reason=None, **columns):
 
 def table(name, *rows):
     """A table of estimates with a row for each mapping of what is not as in `FIXED` and `estimate`."""
-    empty = dict.fromkeys(KEYS[name])
-    return pl.DataFrame([empty | {key: FIXED.get(key) for key in empty} | estimate(**row) for row in rows])
+    return pl.DataFrame([FIXED | estimate(**row) for row in rows], SCHEMAS[name])
 
 
 def judged(claims, models=("m",), **tables):
@@ -41,7 +37,7 @@ def judged(claims, models=("m",), **tables):
     for number, entry in enumerate(claims):
         named = {"claim": f"claim{number}", "statement": "So it is.", "source": "someone"}
         rows += Claim.model_validate(named | entry).rows()
-    return claims_table(rows, models, dict.fromkeys(KEYS) | {"components": None} | tables)
+    return claims_table(rows, models, dict.fromkeys(SCHEMAS) | {"components": None} | tables)
 
 
 @pytest.mark.parametrize(

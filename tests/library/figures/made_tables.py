@@ -2,7 +2,6 @@
 
 from functools import cache, reduce
 from importlib import import_module
-from itertools import product
 from math import inf
 from typing import Any
 
@@ -37,9 +36,9 @@ OF_ITS_OWN = {
 }
 CELLS = [
     *(COSINE, RANK, ("cosine_anisotropy", "all_tokens"), ("normalized_effective_rank", "raw")),
-    *product(("max_explainable_variance",), ("raw", "raw_without_first")),
-    *product(("first_token_norm", "other_token_norm", "cosine_to_first_token"), ("all_tokens",)),
-    *product(("first_token_attention_share", "first_token_attention_excess"), ("all_tokens",)),
+    *(("max_explainable_variance", view) for view in ("raw", "raw_without_first")),
+    *((f"first_token_{name}", "all_tokens") for name in ("norm", "attention_share", "attention_excess")),
+    *((name, "all_tokens") for name in ("other_token_norm", "cosine_to_first_token")),
 ]
 LAYERS, N = range(5), 8
 CHANGES = {"alpha": 0.07, "beta": -0.02}  # a nat of disorder, at the output

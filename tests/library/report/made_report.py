@@ -17,7 +17,6 @@ from homogenization.tables.balance import BALANCE_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
 
-_NUMBERS = [(-0.03, -0.04, -0.02, "yes"), (0.01, -0.01, 0.03, "undecided"), (0.02, 0.01, 0.03, "no")]
 BAD = '<b>& "{braces}" \N{CLAPPER BOARD} </script>'  # what labels and texts may hold
 MODELS = [["big", f"Big {BAD}"], ["small", "Small"]]
 VARIANTS = [["original", "Original"], ["front", f"Front {BAD}"], ["inward", "Inward"]]
@@ -53,21 +52,25 @@ ORIGIN = {"software": "a 1.0, commit 0c", "snakemake": "9.27", "digest": "0123ab
 
 def claims_table():
     """A claim that the first token turns, one of one view at two layers, one that can't be tested."""
-    common = {"statistic": "contrast", "metric": METRIC, "yardstick": 0.5}
-    rows = []
-    for place, model in enumerate(("small", "big")):
-        lower = {"claim": "front-lower", "statement": "Front is lower.", "model": model, "compared": "front − original"}
-        for view in ("raw_without_first", "raw"):
-            numbers = _NUMBERS[place + (view == "raw")]
-            given = dict(zip(("estimate", "ci_low", "ci_high", "verdict"), numbers, strict=True))
-            rows.append(common | lower | given | {"view": view, "layers": "all", "n_reviews": 20, "p": 0.001})
-    for layers in ("all", "output"):
-        own = {"claim": "own", "statement": f"Mine {BAD}", "model": "small", "compared": "front − inward"}
-        own |= {"view": "raw", "layers": layers, "estimate": 0.001, "ci_low": -0.002, "ci_high": 0.003, "p": 0.4}
-        rows.append(common | own | {"verdict": "negligible", "n_reviews": 18})
-    lacks = {"claim": "end-lower", "statement": "End is lower.", "model": "big", "verdict": "not tested"}
-    rows.append(common | lacks | {"reason": "no variant `end`", "compared": "end − original"})
-    return pl.DataFrame(rows, CLAIMS_SCHEMA)
+    lower, own = ("front-lower", "Front is lower."), ("own", f"Mine {BAD}")
+    down, unsure, up = (-0.03, -0.04, -0.02, "yes"), (0.01, -0.01, 0.03, "undecided"), (0.02, 0.01, 0.03, "no")
+    less = (0.001, -0.002, 0.003, "negligible")
+    rows = [
+        (*lower, "small", "raw_without_first", "all", 20, *down),
+        (*lower, "small", "raw", "all", 20, *unsure),
+        (*lower, "big", "raw_without_first", "all", 20, *unsure),
+        (*lower, "big", "raw", "all", 20, *up),
+        *((*own, "small", "raw", layers, 18, *less) for layers in ("all", "output")),
+        ("end-lower", "End is lower.", "big", *[None] * 6, "not tested"),
+    ]
+    columns = ["claim", "statement", "model", "view", "layers", "n_reviews", "estimate", "ci_low", "ci_high", "verdict"]
+    compared = ["front − original"] * 4 + ["front − inward"] * 2 + ["end − original"]
+    more = {"statistic": "contrast", "metric": METRIC, "yardstick": 0.5, "compared": compared}
+    told = pl.DataFrame(rows, columns, orient="row").to_dict() | {
+        "reason": [None] * 6 + ["no variant `end`"],
+        "p": 0.001,
+    }
+    return example_table(CLAIMS_SCHEMA, **told, **more)
 
 
 def contrasts_table():

@@ -2,11 +2,11 @@
 
 import math
 
+import polars as pl
 import pytest
 
 from examples import example_table
 from homogenization.report.examples import chosen_reviews
-from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
 
 IDS = [f"r{number}" for number in range(8)]
@@ -14,14 +14,12 @@ CHOICE = {"variant": "front", "minus": "original", "metric": "effective_rank", "
 
 
 def chosen(values, changed=(True,) * 8, **choice):
-    """What is chosen by variant -> review -> value after the last block; elsewhere, values have other orders."""
+    """What is chosen by variant -> review -> value after the last block; elsewhere, values have the other order."""
     rows = [(variant, review, value) for variant, of in values.items() for review, value in of.items()]
-    rows = [(*row, layer, view, factor) for row in rows for layer, view, factor in ((2, "raw", 1), (1, "raw", -1))]
-    rows += [(*row[:3], 2, "unit", -3) for row in rows]
-    variants, reviews, numbers, layers, views, factors = zip(*rows, strict=True) if rows else [[]] * 6
-    numbers = [number * factor for number, factor in zip(numbers, factors, strict=True)]
-    named = {"variant": variants, "review_id": reviews, "layer": layers, "view": views, "effective_rank": numbers}
-    metrics = example_table(METRICS_SCHEMA, **named)
+    schema = {"variant": pl.String, "review_id": pl.String, "effective_rank": pl.Float64}
+    last = pl.DataFrame(rows, schema, orient="row").with_columns(layer=2, view=pl.lit("raw"))
+    turned = last.with_columns(-pl.col("effective_rank"))
+    metrics = pl.concat([last, turned.with_columns(layer=1), turned.with_columns(view=pl.lit("unit"))])
     similarity = example_table(SIMILARITY_SCHEMA, variant="front", review_id=IDS, accepted=True, changed=changed)
     return chosen_reviews(metrics, similarity, IDS, **CHOICE | choice)
 

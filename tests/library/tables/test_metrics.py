@@ -9,15 +9,12 @@ from homogenization.tables.metrics import VALUES_SCHEMA, metrics_of_job, tabulat
 from measured import accepted, attention_of, matrices_of, received_by, states, wide_of, written
 
 
-def table(metrics=METRIC_NAMES, **options):
-    return metrics_of_job(matrices_of(**options), attention_of(), metrics)
-
-
 def test_values_by_view_and_metric():
-    values = values_of(table())
+    wide = metrics_of_job(matrices_of(), attention_of(), METRIC_NAMES)
+    values = values_of(wide)
     assert dict(values.schema) == VALUES_SCHEMA
     assert values.select(*[name for name in VALUES_SCHEMA if name != "value"]).is_unique().all()
-    assert_frame_equal(wide_of(values).drop("n_tokens"), table().drop("n_tokens"), check_row_order=False)
+    assert_frame_equal(wide_of(values).drop("n_tokens"), wide.drop("n_tokens"), check_row_order=False)
     of_place = values.filter(review_id="b", layer=2, point="residual_stream")
     found = {row[:2]: row[2] for row in of_place.select("metric", "view", "value").rows()}
     tokens = states("b", 2)
@@ -32,15 +29,8 @@ def test_values_by_view_and_metric():
 
 
 def test_jobs_follow_one_another_and_hold_accepted_reviews(tmp_path):
-    """Two shards of one job, of which review b is not accepted; attention was not recorded in the second."""
-    shards = [("c",), ("a", "b")]
-    files = {
-        "matrices": written(tmp_path, *map(matrices_of, shards)),
-        "attention": written(tmp_path, attention_of(shards[0]), attention_of(())),
-    }
-    parts = [
-        metrics_of_job(matrices_of(shard), attention_of(shard if recorded else ()), METRIC_NAMES)
-        for shard, recorded in ((("c",), True), (("a",), False))
-    ]
-    found = tabulate(**files, similarity=accepted("a", "c"), metrics=METRIC_NAMES)
+    """Two shards of one job, of which review b is not accepted."""
+    files = [written(tmp_path, *map(of, [("c",), ("a", "b")])) for of in (matrices_of, attention_of)]
+    found = tabulate(*files, similarity=accepted("a", "c"), metrics=METRIC_NAMES)
+    parts = [metrics_of_job(matrices_of(one), attention_of(one), METRIC_NAMES) for one in (("c",), ("a",))]
     assert_frame_equal(found, pl.concat(parts), check_exact=True)

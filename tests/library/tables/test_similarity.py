@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from examples import example_table
-from homogenization.tables.comparisons import same_texts, too_few
+from homogenization.tables.comparisons import same_texts
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA, tabulate
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA, VARIANT_SCHEMA
 from measured import written
@@ -98,17 +98,3 @@ def test_a_comparison_has_the_reviews_whose_texts_differ():
     assert same_texts(table, "front", "inward")["review_id"].sort().to_list() == ["r02", "r04", "r05", "r06"]
     assert same_texts(table, "original", "front")["review_id"].sort().to_list() == ["r04", "r05", "r06", "r07"]
     assert same_texts(table, "front", "typo").is_empty()
-
-
-@pytest.mark.parametrize(
-    ("pair", "fewest", "reason"),
-    [
-        (("front", "original"), 3, None),
-        (("front", "original"), 4, "17 of 20 texts are as the original; at least 4 have to differ"),
-        (("front", "few"), 3, "2 of 20 reviews accepted in both; at least 3 are needed"),
-    ],
-)
-def test_too_few_reviews_and_too_few_changed_texts_are_not_compared(pair, fewest, reason):
-    table = similar(front="a" * 3 + "o" * 17, end="b" * 4 + "o" * 16, few="ab")
-    found = too_few(table, pair, 20, fewest)
-    assert (found and found.partition(". ")[0]) == reason
