@@ -82,11 +82,11 @@ def test_contrasts_are_shares_of_the_yardstick_in_a_row_for_what_is_subtracted_a
     assert tint.get_bbox().y0 == 0  # a larger cosine is more alike
 
 
-@pytest.mark.parametrize(("verdict", "filled"), [("more alike", True), ("negligible", False), ("undecided", False)])
-def test_markers_are_filled_where_the_verdict_is_decided(verdict, filled):
-    table = made_tables()["contrasts"].with_columns(verdict=pl.lit(verdict))
-    marks = [one for one in figure_of("contrast", contrasts=table).axes[0].lines if one.get_linestyle() == "None"]
-    assert {one.get_markerfacecolor() != "white" for one in marks} == {filled}
+def test_markers_are_filled_where_the_verdict_is_decided():
+    for verdict, filled in (("more alike", True), ("negligible", False), ("undecided", False)):
+        table = made_tables()["contrasts"].with_columns(verdict=pl.lit(verdict))
+        marks = [one for one in figure_of("contrast", contrasts=table).axes[0].lines if one.get_linestyle() == "None"]
+        assert {one.get_markerfacecolor() != "white" for one in marks} == {filled}
 
 
 def test_the_heatmap_is_the_ratio_to_uniform_attention_in_doublings():
@@ -108,9 +108,3 @@ def test_a_dose_is_the_damage_and_without_next_tokens_the_share_that_is_moved():
     causal, encoder, *_ = drawn("dose").axes
     np.testing.assert_allclose(line(causal, "first").get_xydata(), [(0, 0), (0.01, 0.05), (0.16, 0.2)])
     np.testing.assert_allclose(line(encoder, "first").get_xydata(), [(0, 0), (0.1, 0.05), (0.4, 0.2)])
-
-
-def test_conditions_without_consequences_stand_beside_their_kl():
-    axes = figure_of("conditions", consequences=None).axes
-    assert dots(axes[0], "pattern")[0] == (-0.5, True)
-    assert dots(axes[2], "pattern")[0] == (0.2, True)

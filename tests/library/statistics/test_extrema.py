@@ -25,10 +25,6 @@ def found_in(*tables, share=0.1):
     return tabulate(pl.concat(tables), [MEV], share)
 
 
-def places(curve, share=0.1):
-    return found_in(summary_of(np.array(curve, dtype=float)), share=share).select("kind", "layer", "base_layer").rows()
-
-
 def test_planted_extrema_have_their_place_height_and_prominence():
     table = found_in(summary_of(PLANTED), summary_of(DEPTH, "cosine_anisotropy", "all_tokens"))
     assert dict(table.schema) == EXTREMA_SCHEMA
@@ -38,9 +34,9 @@ def test_planted_extrema_have_their_place_height_and_prominence():
         (1, pytest.approx(0.6), pytest.approx(0.6)),
         (pytest.approx(0.4),) * 3,
     ]
-    assert [kind for kind, *_ in places(PLANTED, 0.41)] == ["peak"]
-    assert places([0, 1, 1, 1, 0.2, 0.1]) == [("peak", 2, 5)]  # a plateau, by its middle
-    assert places([np.nan, *PLANTED])[0] == ("peak", PEAK + 1, TROUGH + 1)
+    assert found_in(summary_of(PLANTED), share=0.41)["kind"].to_list() == ["peak"]
+    late = found_in(summary_of(np.r_[np.nan, PLANTED]))  # as attention, without a value at layer 0
+    assert late.select("layer", "base_layer").row(0) == (PEAK + 1, TROUGH + 1)
 
 
 @pytest.mark.parametrize("remaining", [0.25, 1.0])

@@ -31,22 +31,11 @@ def test_the_difference_is_that_of_the_definition_and_without_spread_none_or_inf
     assert math.isnan(smd([1.0], [0.0]))
 
 
-def similarity_of(front, scattered):
+def similarity_of(variant, accepted, losses, placements):
     """Three reviews, and the letters of those that are accepted."""
-    moved = {"front": [at(0.25, 0.0), at(1.0, 0.4), at(None, None)], "scattered": [at(0.25, 1.0)]}
-    parts = []
-    for variant, accepted, losses in (("front", front, [5.0, 7.0, None]), ("scattered", scattered, [4.0, 8.0, None])):
-        columns = {
-            "f1": 0.9,
-            "loss_per_word": losses,
-            "accepted": [name in accepted for name in "abc"],
-            "words_hash": [f"{variant}-{name}" for name in "abc"],
-            "changed": True,
-            "first_word_changed": variant == "front",
-            "placements": [moved[variant]] * 3,
-        }
-        parts.append(example_table(SIMILARITY_SCHEMA, variant=variant, review_id=["a", "b", "c"], **columns))
-    return pl.concat(parts)
+    columns = {"loss_per_word": losses, "placements": [placements] * 3, "first_word_changed": variant == "front"}
+    columns |= {"accepted": [name in accepted for name in "abc"], "words_hash": [variant + name for name in "abc"]}
+    return example_table(SIMILARITY_SCHEMA, variant=variant, review_id=[*"abc"], f1=0.9, changed=True, **columns)
 
 
 TOKENS = {("small", "front"): 22, ("small", "scattered"): 11, ("large", "front"): 11, ("large", "scattered"): 11}
@@ -58,7 +47,9 @@ def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
         example_table(PREDICTIONS_SCHEMA, model=model, variant=variant, review_id=["a", "b", "c"], n_tokens=n)
         for (model, variant), n in TOKENS.items()
     ]
-    table = tabulate(similarity_of("abc", "ab"), pl.concat(read), pairs)
+    front = similarity_of("front", "abc", [5.0, 7.0, None], [at(0.25, 0.0), at(1.0, 0.4), at(None, None)])
+    scattered = similarity_of("scattered", "ab", [4.0, 8.0, None], [at(0.25, 1.0)])
+    table = tabulate(pl.concat([front, scattered]), pl.concat(read), pairs)
     assert dict(table.schema) == BALANCE_SCHEMA
     assert table.select("variant", "control", "role").unique(maintain_order=True).rows() == pairs
     front = table.filter(variant="front")

@@ -1,3 +1,5 @@
+from itertools import product
+
 import polars as pl
 
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA, NUMBERS, NUMBERS_OF_DISTANCES
@@ -5,20 +7,17 @@ from homogenization.run.parquet import write_table
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
 from measured import accepted
 
+VIEWS = ("all_tokens", "without_first")
+
 
 def states_table(value):
-    """Component states of two blocks whose numbers `value(layer, point, view, number)` gives."""
+    """Component states of two blocks whose numbers `value(layer, point, view)` gives."""
+    places = product(("b", "a"), (1, 2), ("resid_pre", "ln1_out", "attn_out", "resid_post"), VIEWS)
     rows = [
-        {
-            **{"model": "tiny", "variant": "front", "review_id": review_id, "layer": layer, "depth": layer / 2},
-            **{"point": point, "n_tokens": 9, "width": 4, "view": view},
-            **{number: value(layer, point, view, number) for number in NUMBERS},
-            **dict.fromkeys(NUMBERS_OF_DISTANCES, 0.25 if point == "attn_out" and view == "all_tokens" else None),
-        }
-        for review_id in ("b", "a")
-        for layer in (1, 2)
-        for point in ("resid_pre", "ln1_out", "attn_out", "resid_post")
-        for view in ("all_tokens", "without_first")
+        {"model": "tiny", "variant": "front", "review_id": review_id, "layer": layer, "depth": layer / 2}
+        | {"point": point, "n_tokens": 9, "width": 4, "view": view, **dict.fromkeys(NUMBERS, value(layer, point, view))}
+        | dict.fromkeys(NUMBERS_OF_DISTANCES, 0.25 if (point, view) == ("attn_out", "all_tokens") else None)
+        for review_id, layer, point, view in places
     ]
     return pl.DataFrame(rows, COMPONENT_STATES_SCHEMA)
 
@@ -26,7 +25,7 @@ def states_table(value):
 def test_changes_are_output_less_input(tmp_path):
     order = {"resid_pre": 1.0, "ln1_out": 3.0, "attn_out": 7.0, "resid_post": 20.0}
 
-    def value(layer, point, view, number):
+    def value(layer, point, view):
         return order[point] * layer + 100 * (view == "without_first")
 
     components = {"attention": ["ln1_out", "attn_out"], "addition": ["resid_pre", "resid_post"]}

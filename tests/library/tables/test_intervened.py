@@ -5,10 +5,9 @@ import polars as pl
 import pytest
 
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
-from homogenization.run.parquet import write_table
 from homogenization.tables.intervened import tabulate
+from measured import written
 
-N_BLOCKS = 4
 METRIC, VIEW = "cosine_anisotropy", "all_tokens"
 CONDITIONS = {  # key -> kind, pattern, blocks, strength, and the change of the metric per layer
     "untouched": ("untouched", None, "all", None, 0.0),
@@ -19,44 +18,40 @@ CONDITIONS = {  # key -> kind, pattern, blocks, strength, and the change of the 
 }
 
 
-def similarity_of(*reviews):
-    """The table `similarity` of the variant front."""
-    rows = [("front", f"r{review}", f"r{review}" in reviews) for review in range(3)]
-    return pl.DataFrame(rows, schema=["variant", "review_id", "accepted"], orient="row")
-
-
 def level(review):
     """The untouched metric at each layer; the first review's sizes are outliers."""
     return np.array([0.0, 0.5, 0.2, 0.3, 0.4]) * (100 if review == 0 else 1) + review
 
 
-def files_of_job(folder, shard, reviews, variant="original"):
-    values, doses = [], []
-    for review in reviews:
-        for key, (*condition, slope) in CONDITIONS.items():
-            names = {"model": "m", "variant": variant, "review_id": f"r{review}", "condition": key}
-            told = dict(zip(("kind", "pattern", "blocks", "strength"), condition, strict=True))
-            for layer, value in enumerate(level(review)):
-                place = {"layer": layer, "depth": layer / N_BLOCKS, "view": VIEW, "metric": METRIC}
-                values.append(names | place | {"value": value + slope * layer, "untouched": value})
-            dose = {"n_tokens": 9, "kl": slope * (review + 1), "cross_entropy": 2.0, "sink_moved": review == 1}
-            doses.append({**names, **told, **dose})
-    paths = str(folder / f"{variant}{shard}.parquet"), str(folder / f"{variant}{shard}.doses.parquet")
-    write_table(pl.DataFrame(values, INTERVENED_SCHEMA), paths[0])
-    write_table(pl.DataFrame(doses, DOSES_SCHEMA), paths[1])
-    return paths
+def files_of_job(folder, reviews, variant="original"):
+    """The files `intervened` and `doses`."""
+    runs = [
+        (review, of, {"model": "m", "variant": variant, "review_id": f"r{review}", "condition": key})
+        for review in reviews
+        for key, of in CONDITIONS.items()
+    ]
+    place = {"view": VIEW, "metric": METRIC}
+    values = [
+        names | place | {"layer": layer, "depth": layer / 4, "value": value + of[-1] * layer, "untouched": value}
+        for review, of, names in runs
+        for layer, value in enumerate(level(review))
+    ]
+    doses = [
+        names
+        | dict(zip(("kind", "pattern", "blocks", "strength"), of, strict=False))
+        | {"n_tokens": 9, "kl": of[-1] * (review + 1), "cross_entropy": 2.0, "sink_moved": review == 1}
+        for review, of, names in runs
+    ]
+    return written(folder, pl.DataFrame(values, INTERVENED_SCHEMA), pl.DataFrame(doses, DOSES_SCHEMA))
 
 
 @pytest.fixture
 def tables(tmp_path):
     """The tables of two shards of originals, one empty shard, and a variant of which one review is accepted."""
-    jobs = [
-        files_of_job(tmp_path, "000", (0, 1)),
-        files_of_job(tmp_path, "001", (2,)),
-        files_of_job(tmp_path, "002", ()),
-        files_of_job(tmp_path, "000", (0, 1), "front"),
-    ]
-    return tabulate(*zip(*jobs, strict=True), similarity_of("r1"))
+    jobs = [files_of_job(tmp_path, reviews) for reviews in ((0, 1), (2,), ())]
+    jobs.append(files_of_job(tmp_path, (0, 1), "front"))
+    similarity = pl.DataFrame({"variant": "front", "review_id": ["r0", "r1"], "accepted": [False, True]})
+    return tabulate(*zip(*jobs, strict=True), similarity)
 
 
 def test_reviews_are_averaged_over_parts_of_the_depth_and_over_random_draws(tables):
