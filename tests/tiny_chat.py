@@ -75,25 +75,21 @@ def build_chat_model(folder: Path) -> Path:
 
 def followers(tokenizer: PreTrainedTokenizerFast) -> dict[tuple[int, int], float]:
     """(token, the next) -> its share among the next ones, over all answers."""
-    together: Counter[tuple[int, int]] = Counter()
+    together, before = Counter(), Counter()
     for answer, share in ANSWERS.items():
         token_ids = tokenizer.encode(f"<|assistant|>{answer}</s>", add_special_tokens=False)
         for pair in pairwise(token_ids):
             together[pair] += share
-    before = Counter()
-    for (token, _), share in together.items():
-        before[token] += share
+            before[pair[0]] += share
     return {pair: share / before[pair[0]] for pair, share in together.items()}
 
 
 def write_table(network: PreTrainedModel, shares: dict[tuple[int, int], float]) -> None:
     """Give each token that is followed by another a direction of its own, and the head what follows it."""
     directions = {token: number for number, token in enumerate(sorted({token for token, _ in shares}))}
-    assert len(directions) < WIDTH
     embedding, head = torch.zeros(2, network.config.vocab_size, WIDTH)
     embedding[:, WIDTH - 1] = 1  # all others share one
-    for token, number in directions.items():
-        embedding[token] = torch.nn.functional.one_hot(torch.tensor(number), WIDTH)
+    embedding[[*directions]] = torch.eye(WIDTH)[: len(directions)]
     for (token, following), share in shares.items():
         # the last norm makes the direction as long as the root of the width
         head[following, directions[token]] = (LIKELIER + log(share)) / WIDTH**0.5

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.corpus.cleaning import clean_text
-from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.corpus.sentences import sentence_spans
 from homogenization.variants.order import move_sentence, permute_blocks
 from homogenization.variants.rules import rewrite_reviews
 from homogenization.variants.schemas import VARIANT_SCHEMA
@@ -38,13 +38,10 @@ def test_blocks_of_equally_many_words_change_places(pieces, blocks, review):
     bounds = [len(own) * block // blocks for block in range(blocks + 1)]
     parts = [own[start:end] for start, end in pairwise(bounds)]
     assert {len(part) for part in parts} <= {len(own) // blocks, -(-len(own) // blocks)}
-    starts = {part[0]: part for part in parts}
-    at, found = 0, []
-    while at < len(permuted):
-        found.append(starts[permuted[at]])
-        at += len(found[-1])
-    assert [word for part in found for word in part] == permuted
-    assert sorted(found, key=parts.index) == parts != found
+    assert sorted(permuted) == sorted(own)
+    assert permuted != own
+    at = {word: place for place, word in enumerate(permuted)}
+    assert all(permuted[at[part[0]] :][: len(part)] == part for part in parts)
 
 
 def test_every_order_but_that_of_the_text_is_as_likely():
@@ -81,7 +78,6 @@ def test_real_reviews_keep_their_words_and_do_not_depend_on_their_shard(embedded
     assert made.schema == VARIANT_SCHEMA
     changed = 0
     for text, other in zip(clean["text"], made["text"], strict=True):
-        assert Counter(words(other)) == Counter(words(text))
         assert Counter(other.split(" ")) == Counter(text.split(" "))
         assert other == clean_text(other)
         changed += other != text
