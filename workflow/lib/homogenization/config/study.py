@@ -16,7 +16,7 @@ from homogenization.config import analysis, texts
 from homogenization.config.claims import load_all_claims
 from homogenization.config.corpus import Corpus
 from homogenization.config.mistakes import describe_problems, unknown_names
-from homogenization.config.models import Model, ModelWeights, StartWeights, States, TrainedWeights
+from homogenization.config.models import Model, StartWeights, States, TrainedWeights
 from homogenization.config.paths import ExpandedPath
 from homogenization.config.writers import AnyWriter
 from homogenization.interventions.conditions import UNTOUCHED, Condition, conditions_of
@@ -145,9 +145,9 @@ class Study(Section):
         return {name: weights for name, weights in starts.items() if weights.random}
 
     @cached_property
-    def trained_models(self) -> dict[str, ModelWeights]:
-        """Models that the workflow trains, sorted, and their weights."""
-        return {name: self.models[name].weights for name in sorted(self.models) if self.models[name].weights.trained}
+    def trained_models(self) -> list[str]:
+        """Models that the workflow trains, sorted."""
+        return sorted(name for name, model in self.models.items() if model.weights.trained)
 
     @property
     def jobs(self) -> list[tuple[str, ...]]:
