@@ -5,7 +5,7 @@ import polars as pl
 from conftest import ROOT
 from tiny_chat import build_chat_model
 
-FIGURES = (*("metrics/effective_rank", "contrasts/resultant_length/all_tokens", "components"),)
+FIGURES = (*("metrics/effective_rank", "contrasts/resultant_length/without_first", "components"),)
 
 
 def test_a_study_whose_writer_fails_describes_the_rest(project, tmp_path):
