@@ -65,9 +65,14 @@ class TokenMatrix:
     @cached_property
     def neighbours(self) -> np.ndarray:
         """(n, at most N_NEIGHBOURS + 1) indices of the nearest tokens, the nearest first; of equal ones the earlier."""
-        # in float32, another order of additions does not decide between equal tokens
-        order = np.argsort(np.sqrt(self.squared_distances).astype(np.float32), axis=1, kind="stable")
-        return order[:, : min(N_NEIGHBOURS + 1, max(len(self.rows) - 1, 0))]
+        n, k = len(self.rows), min(N_NEIGHBOURS + 1, max(len(self.rows) - 1, 0))
+        # in float32, another order of additions does not decide between equal tokens; the bits of floats that are not
+        # negative are in their order, and above an index in an integer they decide before it
+        bits = np.sqrt(self.squared_distances).astype(np.float32).view(np.int32).astype(np.int64)
+        nearest = bits << 32 | np.arange(n)
+        if k:
+            nearest = np.sort(np.partition(nearest, k - 1, axis=1)[:, :k], axis=1)
+        return nearest[:, :k] & 0xFFFFFFFF
 
     @cached_property
     def resultant(self) -> np.ndarray:
@@ -228,10 +233,12 @@ def curvature(tokens: TokenMatrix) -> float:
     A straight line has 0, a random walk 90, independent tokens 120. A step between equal tokens has no angle. NaN
     without any.
     """
-    steps = unit_rows(np.diff(tokens.rows, axis=0))
-    turned = np.einsum("ij,ij->i", steps[:-1], steps[1:]).clip(-1, 1)
-    moving = steps.any(axis=1)
-    return _or_nan(np.mean, np.degrees(np.arccos(turned[moving[:-1] & moving[1:]])))
+    steps, across = (np.diagonal(tokens.squared_distances, k) for k in (1, 2))
+    before, after = steps[:-1], steps[1:]
+    product = np.sqrt(before * after)
+    # law of cosines
+    cosines = (across - before - after)[product > 0] / (2 * product[product > 0])
+    return _or_nan(np.mean, np.degrees(np.arccos(cosines.clip(-1, 1))))
 
 
 @geometry_metric(
