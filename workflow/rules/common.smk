@@ -18,11 +18,10 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.yaml_files import read_yaml
 from homogenization.writers.prompts import load_prompt
 
-files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
 try:
     # Snakemake says nothing of a key that stands twice
     list(map(read_yaml, workflow.configfiles))
-    STUDY = load_study(config, source=files)
+    STUDY = load_study(config, source=", ".join(map(os.path.relpath, workflow.configfiles)) or "--config")
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
 
@@ -51,14 +50,6 @@ wildcard_constraints:
 def code(script, *parts):
     """The hash of workflow/scripts/{script}.py, and of the packages and modules of the library that its jobs use."""
     return code_hash(Path(workflow.source_path(f"../scripts/{script}.py")), *parts)
-
-
-def params_of(made_with):
-    """Parameters of the rule that makes a temporary file, as one of each rule that reads it.
-
-    The file is gone when they are edited; where the new job fails, only a file that stays can tell of the edit.
-    """
-    return lambda wildcards: {name: value(wildcards) if callable(value) else value for name, value in made_with.items()}
 
 
 def per_attempt(amount):

@@ -1,5 +1,5 @@
-# Tables -> figures, as SVG; for a paper, as PDF too. Labels are parameters of these rules alone; workflow/lib/homogenization/figures
-# /catalogue.py says which figures a study has.
+# Tables -> figures, as SVG; for a paper, as PDF too. Labels are parameters of these rules alone.
+# workflow/lib/homogenization/figures/catalogue.py says which figures a study has.
 from homogenization.config.presentation import shown_of
 
 DRAWN_BY = (*ESTIMATED_BY, "interventions.conditions", "claims", "figures")
@@ -39,4 +39,4 @@ use rule plot_states as plot_contrasts with:
 
 
 # without what the report says of them
-FIGURES = [f"{file}" for file in drawn([])]
+FIGURES = [*map(str, rules.plot_states.output + rules.plot_contrasts.output)]

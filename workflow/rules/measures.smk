@@ -4,8 +4,8 @@
 # a new spectral metric is computed of what is measured, and measures nothing again
 MEASURED_BY = (*READ_BY, "measures", "metrics.cosines", "metrics.geometry", "metrics.attention", "metrics.registry")
 
-# a rule that reads a file that is deleted carries the parameters of the rule that made it
-MADE_WITH = {} if STUDY.states.keep else {"made_with": params_of(EXTRACTED_WITH)}
+# A store that is deleted can't tell of an edit whose job fails, so what reads it has the parameters of what made it.
+MADE_WITH = {} if STUDY.states.keep else {f"made_with_{name}": value for name, value in EXTRACTED_WITH.items()}
 
 
 rule measure_pooled:
@@ -57,7 +57,7 @@ use rule measure_pooled as measure with:
 
 
 rule extract_components:
-    """Runs reviews through a model and measures how alike their tokens are at every point of every block."""
+    """Runs reviews through a model, as it is or with changed attention, and measures how alike their tokens are."""
     input:
         **READ_FILES,
     output:
@@ -71,6 +71,7 @@ rule extract_components:
         **EXTRACTION,
     params:
         **READ_PARAMS,
-        code=code("extract_components", *MEASURED_BY),
+        code=code("measure_passes", *MEASURED_BY),
+        module="measures.components",
     script:
-        "../scripts/extract_components.py"
+        "../scripts/measure_passes.py"

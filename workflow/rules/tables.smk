@@ -6,8 +6,7 @@
 TABULATED_BY = (*MEASURED_BY, "variants", "metrics", "interventions.patterns", "interventions.schemas")
 TABULATED_BY += ("consequences.schemas", "tables")
 ESTIMATED_BY = (*TABULATED_BY, "statistics")
-RESAMPLING = {"seed": STUDY.seed}
-WITH_MARGIN = {"resampling": RESAMPLING | STUDY.contrasts.params("margin")}
+WITH_MARGIN = {"resampling": {"seed": STUDY.seed} | STUDY.contrasts.params("margin")}
 OF_ENOUGH = STUDY.contrasts.params("min_reviews")
 # MB of a number of each text that each model reads
 BY_READINGS = 6 * len(STUDY.models) * len(STUDY.variants) * STUDY.corpus.n_reviews // 5
@@ -108,7 +107,33 @@ use rule collect_texts as estimate with:
             },
             "statistics.depth": {**WITH_MARGIN, "names": STUDY.estimated_metrics("depth")},
             "statistics.extrema": {"names": STUDY.contrasted_metrics},
-            "statistics.penalties": {"controls": PENALTY_CONTROLS, "resampling": RESAMPLING},
+            "statistics.penalties": {"controls": PENALTY_CONTROLS, "resampling": {"seed": STUDY.seed}},
+        },
+
+
+# probes of the labels, from the pooled states of a model
+use rule estimate as probe_states with:
+    input:
+        states=lambda wildcards: of_jobs(
+            "consequences", [job for job in STUDY.consequence_jobs if job[0] == wildcards.model], ".states.parquet"
+        ),
+        shards=expand("<results>/corpus/{shard}.parquet", shard=sorted({job[3] for job in STUDY.consequence_jobs})),
+    output:
+        readings="<results>/consequences/{model}.parquet",
+    log:
+        "<logs>/consequences/{model}.log",
+    resources:
+        mem_mb=per_attempt(8000),
+        runtime=per_attempt(240),
+    params:
+        code=code("tabulate", "corpus", "interventions.schemas", "consequences"),
+        tables=lambda wildcards: {
+            "consequences.probing": {
+                "model": wildcards.model,
+                "variants": sorted({job[1] for job in STUDY.consequence_jobs}),
+                "folds": 5 if STUDY.corpus.label_column else None,
+                "seed": STUDY.seed,
+            }
         },
 
 
@@ -155,12 +180,24 @@ use rule collect_texts as judge_claims with:
             "claims.judgement": {
                 "claims": STUDY.judged_claims,
                 "models": list(STUDY.models),
-                "resampling": RESAMPLING,
+                "resampling": {"seed": STUDY.seed},
             },
         },
 
 
-TABLES = [*rules.collect_texts.output, *rules.collect.output, *rules.estimate.output]
-TABLES += [*rules.estimate_effects.output, *rules.judge_claims.output]
+# a table for readers to fill in: snakemake --cores 4 audit
+use rule collect_texts as audit with:
+    input:
+        variants=of_variants("variants", ["original", *STUDY.placed]),
+    output:
+        sheet="<results>/audit/sheet.csv",
+    log:
+        "<logs>/audit.log",
+    params:
+        code=code("tabulate", "corpus", "variants"),
+        tables={"variants.audit": {"seed": STUDY.seed}},
+
+
 # without what the report says of them
-TABLES = [f"<results>/tables/{Path(file).name}" for file in TABLES]
+TABLES = [*map(str, rules.collect_texts.output + rules.collect.output + rules.estimate.output)]
+TABLES += [*map(str, rules.estimate_effects.output + rules.judge_claims.output)]

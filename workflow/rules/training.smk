@@ -26,9 +26,9 @@ rule train_model:
     params:
         code=code("train_model", "corpus", "models", "training"),
         # updates are small, so they are made in float32
-        model=lambda wildcards: model_of(wildcards).params("bos")
-        | {
+        model=lambda wildcards: {
             "weights": model_of(wildcards).weights.start.params(),
+            "bos": model_of(wildcards).bos,
             "dtype": "float32",
             "device": STUDY.device,
         },

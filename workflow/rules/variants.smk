@@ -2,21 +2,7 @@
 # variants that are made from key phrases, and those that are made from the parse
 PHRASED = set(STUDY.rewritten) - set(STUDY.ladder)
 PARSED = set(STUDY.placed) - set(STUDY.written)
-# of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
-WRITING = {
-    # keys and values of the texts being written take as much as the weights
-    "mem_mb": memory(writing_device, times=2),
-    "runtime": per_attempt(480),
-    "gpu": lambda wildcards: ask.gpus(writing_device(wildcards)),
-    "connections": lambda wildcards: writer_of(wildcards).connections,
-}
-WRITTEN_WITH = {
-    # the key of the between-workflow cache holds parameters, not wildcards
-    "shard": lambda wildcards: wildcards.shard,
-    "writer": lambda wildcards: writer_of(wildcards).params() | {"device": writing_device(wildcards)},
-    "n_candidates": STUDY.rewriting.candidates,
-    "seed": STUDY.seed,
-}
+PHRASES = expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards) if PHRASED else []
 
 
 rule parse_reviews:
@@ -72,35 +58,6 @@ if STUDY.keyphrases.scorer != "llm":
         script:
             "../scripts/extract_keyphrases.py"
 
-else:
-
-    rule extract_keyphrases_with_llm:
-        """Lets a language model find the key phrases of a shard's reviews."""
-        input:
-            shard="<results>/corpus/{shard}.parquet",
-            weights=writer_files,
-        output:
-            keyphrases="<results>/keyphrases/{shard}.parquet",
-        log:
-            "<logs>/keyphrases/{shard}.log",
-        cache: "omit-software"
-        conda:
-            "../../envs/torch.yaml"
-        threads: 2
-        resources:
-            **WRITING,
-        params:
-            **WRITTEN_WITH,
-            code=code("extract_keyphrases_with_llm", "corpus", "models", "variants", "writers"),
-            prompt=load_prompt(STUDY.keyphrases.prompt),
-            max_phrases=STUDY.keyphrases.max_phrases,
-        script:
-            "../scripts/extract_keyphrases_with_llm.py"
-
-
-# key phrases; none in a study whose variants need none
-PHRASES = expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards) if PHRASED else []
-
 
 rule rewrite_reviews:
     """Moves phrases, blocks of words or sentences of a shard's reviews by rule, or keeps the reviews."""
@@ -125,7 +82,7 @@ rule rewrite_reviews:
 
 
 rule rewrite_with_llm:
-    """Lets a language model write one variant of a shard's reviews."""
+    """Lets a language model write one variant of a shard's reviews, or find their key phrases."""
     input:
         shard="<results>/corpus/{shard}.parquet",
         keyphrases="<results>/keyphrases/{shard}.parquet",
@@ -142,15 +99,39 @@ rule rewrite_with_llm:
         "../../envs/torch.yaml"
     threads: 2
     resources:
-        **WRITING,
+        # keys and values of the texts being written take as much as the weights
+        mem_mb=memory(writing_device, times=2),
+        runtime=per_attempt(480),
+        gpu=lambda wildcards: ask.gpus(writing_device(wildcards)),
+        # in a profile, `resources: connections` caps the sum over all jobs
+        connections=lambda wildcards: writer_of(wildcards).connections,
     params:
-        **WRITTEN_WITH,
-        code=code("rewrite_with_llm", "corpus", "models", "variants", "writers"),
-        variant=lambda wildcards: wildcards.variant,
+        code=code("write_with_llm", "corpus", "models", "variants", "writers"),
+        # the key of the between-workflow cache holds parameters, not wildcards
+        shard=lambda wildcards: wildcards.shard,
+        writer=lambda wildcards: writer_of(wildcards).params() | {"device": writing_device(wildcards)},
         prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
-        position=lambda wildcards: STUDY.variants[wildcards.variant].position,
+        chosen=lambda wildcards: {"variant": wildcards.variant, "position": STUDY.variants[wildcards.variant].position},
+        n_candidates=STUDY.rewriting.candidates,
+        seed=STUDY.seed,
     script:
-        "../scripts/rewrite_with_llm.py"
+        "../scripts/write_with_llm.py"
+
+
+if STUDY.keyphrases.scorer == "llm":
+
+    use rule rewrite_with_llm as extract_keyphrases_with_llm with:
+        input:
+            shard="<results>/corpus/{shard}.parquet",
+            weights=writer_files,
+        output:
+            keyphrases="<results>/keyphrases/{shard}.parquet",
+        log:
+            "<logs>/keyphrases/{shard}.log",
+        cache: "omit-software"
+        params:
+            prompt=load_prompt(STUDY.keyphrases.prompt),
+            chosen=STUDY.keyphrases.params("max_phrases"),
 
 
 rule score_similarity:
@@ -200,20 +181,3 @@ if STUDY.fluency:
             reader=STUDY.fluency.params("weights") | {"device": STUDY.device},
         script:
             "../scripts/score_fluency.py"
-
-
-rule audit:
-    """Draws changed sentences of all variants for a blind reading, a table to fill in: snakemake --cores 4 audit."""
-    input:
-        variants=of_variants("variants", ["original", *STUDY.placed]),
-    output:
-        sheet="<results>/audit/sheet.csv",
-    log:
-        "<logs>/audit.log",
-    conda:
-        "../../envs/texts.yaml"
-    params:
-        code=code("audit", "corpus", "variants"),
-        seed=STUDY.seed,
-    script:
-        "../scripts/audit.py"

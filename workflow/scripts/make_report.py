@@ -9,7 +9,6 @@ from homogenization.run.files import write_text
 
 with job(snakemake):
     shown = arguments(snakemake)
-    origin = provenance(shown.pop("config"))
-    origin |= {"snakemake": version("snakemake")}
+    origin = provenance(shown.pop("config")) | {"snakemake": version("snakemake")}
     write_text(report_page(dict(snakemake.input.items()), shown, origin), snakemake.output.report)
     write_text(origin["configuration"], snakemake.output.configuration)

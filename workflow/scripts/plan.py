@@ -12,5 +12,5 @@ with job(snakemake):
     for model in params.models:
         entry = with_built_weights(model, files.get(f"weights of {model['name']}", []))
         folder = resolve_weights(entry["weights"], configuration=True).folder
-        rows.append(plan_row(folder, entry, params.states, params.jobs, list(files.texts)))
+        rows.append(plan_row(folder, entry, params.states, list(files.texts), params.estimated))
     print(plan_text(plan_table(rows)), file=sys.__stdout__)

@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from extracted import EMBEDDED, IDENTITY, read, run, trained_tokenizer
 from homogenization.interventions.conditions import MASKED, POSITIONS, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.intervened import intervene
-from homogenization.measures.components import NUMBERS, component_states
+from homogenization.measures.components import NUMBERS, measure
 from homogenization.models.network import LanguageModel
 from homogenization.models.tokens import tokenize
 from homogenization.states.texts import Texts
@@ -38,8 +38,8 @@ def extracted(model: LanguageModel, path: str) -> list[np.ndarray]:
 
 
 def components(model: LanguageModel, _: str) -> list[np.ndarray]:
-    table, _ = component_states(model, Texts(["a", "b"], EMBEDDED[:2]), IDENTITY)
-    return [table.select(*NUMBERS).to_numpy()]
+    tables, _ = measure(model, Texts(["a", "b"], EMBEDDED[:2]), IDENTITY)
+    return [tables["components"].select(*NUMBERS).to_numpy()]
 
 
 def intervened(model: LanguageModel, _: str) -> list[np.ndarray]:

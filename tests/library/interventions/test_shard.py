@@ -28,7 +28,8 @@ def job(tmp_path):
         outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in SCHEMAS}
         params = {"model": {"name": "tiny", **entry}, "metrics": READ, "seed": 0, "code": "1"}
         params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "condition": vars(condition)}
-        run_script("read_in_condition", tmp_path / "log", inputs, outputs, params)
+        params["module"] = "interventions.intervened"
+        run_script("measure_passes", tmp_path / "log", inputs, outputs, params)
         return [read_table(path) for path in outputs.values()]
 
     return run

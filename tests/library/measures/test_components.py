@@ -10,11 +10,11 @@ import transformers
 from hypothesis import given
 
 from extracted import EMBEDDED, IDENTITY, tiny
+from homogenization.measures import components
 from homogenization.measures.components import (
     COMPONENT_STATES_SCHEMA,
     NUMBERS,
     TOKEN_VIEWS,
-    component_states,
     token_alignment,
 )
 from homogenization.measures.layouts import LAYOUTS, check_sums, find_layout
@@ -30,7 +30,8 @@ KEYS = ("layer", "point", "view", "review_id")
 
 
 def measure(model, texts):
-    return component_states(model, Texts([f"r{number}" for number in range(len(texts))], texts), IDENTITY)
+    tables, metadata = components.measure(model, Texts([f"r{number}" for number in range(len(texts))], texts), IDENTITY)
+    return tables["components"], metadata
 
 
 def expected_points(made, name, token_ids):

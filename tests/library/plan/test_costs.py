@@ -29,18 +29,14 @@ def folder():
 @pytest.fixture
 def files(tmp_path):
     """Files of texts: of the originals, and of a variant that lacks the last."""
-    for name, texts in (("original", TEXTS), ("front", TEXTS[:-1])):
-        write_table(pl.DataFrame({"review_id": [*map(str, range(len(texts)))], "text": texts}), tmp_path / name)
-    return {name: str(tmp_path / name) for name in ("original", "front")}
+    files = [str(tmp_path / variant / "000.parquet") for variant in ("original", "front")]
+    for file, texts in zip(files, (TEXTS, TEXTS[:-1]), strict=True):
+        write_table(pl.DataFrame({"review_id": [*map(str, range(len(texts)))], "text": texts}), file)
+    return files
 
 
-def row_of(folder, files, *jobs, entry=ENTRY, **states):
-    """The row of jobs (variant, counted as) of one shard."""
-    triples = [(variant, "000", counted_as) for variant, counted_as in jobs]
-    return plan_row(folder, entry, STATES | states, triples, [files[counted_as] for _, counted_as in jobs])
-
-
-JOBS = [("front", "front"), ("original", "original")]
+def row_of(folder, files, entry=ENTRY, estimated=False, **states):
+    return plan_row(folder, entry, STATES | states, files, estimated)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -50,7 +46,7 @@ def test_an_architecture_is_that_of_the_network(name, tmp_path, folder, files):
     (tmp_path / "vocab.txt").symlink_to(folder / "vocab.txt")
     config = type(CONFIGS[name])(**CONFIGS[name].to_dict() | {"vocab_size": 30_522})
     config.save_pretrained(tmp_path)
-    row = row_of(tmp_path, files, *JOBS)
+    row = row_of(tmp_path, files)
     made = network(config)
     assert row["parameters"] == sum(parameter.numel() for parameter in made.parameters())
     points = 4 + (config.model_type not in ("bert", "roberta", "xlm-roberta"))
@@ -61,19 +57,19 @@ def test_a_row_by_hand(folder, files):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     lengths = [len(tokenizer(text)["input_ids"]) for text in TEXTS]
     assert lengths[0] > 512  # its context
-    row = row_of(folder, files, *JOBS)
+    row = row_of(folder, files)
     assert (row["jobs"], row["reviews"], row["reviews_left_out"], row["estimated"]) == (2, 3, 2, False)
     assert row["tokens"] == 2 * lengths[1] + lengths[2]
     assert row["weights_gib"] == row["parameters"] * 4 / 2**30
     # seven points of width 384, six blocks' attention, 20 bytes a token
     assert row["bytes_written"] == row["tokens"] * (7 * 384 * 4 + 6 * 4 + 20)
-    assert row_of(folder, files, *JOBS, keep=False)["bytes_written"] == 0
-    whole = row_of(folder, files, JOBS[1], entry=ENTRY | {"bos": "never"})
+    assert row_of(folder, files, keep=False)["bytes_written"] == 0
+    whole = row_of(folder, files[:1], entry=ENTRY | {"bos": "never"})
     assert whole["tokens"] == sum(lengths[1:]) - 2
 
 
 def test_the_total_adds_up(folder, files):
-    rows = [row_of(folder, files, ("paraphrase", "original"), JOBS[1]), row_of(folder, files, *JOBS)]
+    rows = [row_of(folder, files[:1] * 2, estimated=True), row_of(folder, files)]
     plan = plan_table(rows)
     assert plan.schema == PLAN_SCHEMA
     total = plan.row(-1, named=True)
@@ -91,9 +87,10 @@ def test_the_total_adds_up(folder, files):
 def test_bytes_on_disk_are_those_of_a_store(tmp_path, folder, dtype, layers, tolerance):
     reviews = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:30]
     texts = pl.DataFrame({"review_id": [f"{index:012x}" for index in range(30)], "text": reviews})
-    write_table(texts, tmp_path / "original")
+    file = str(tmp_path / "original/000.parquet")
+    write_table(texts, file)
     options = {"layers": layers, "dtype": dtype}
     run = extract(load_model(MINILM | ENTRY), Texts(*texts), {"model": "m"}, tmp_path / "s.zarr.zip", **options)
-    row = row_of(folder, {"original": str(tmp_path / "original")}, JOBS[1], **options)
+    row = row_of(folder, [file], **options)
     assert (row["tokens"], row["reviews_left_out"]) == (run["n_tokens"], run["n_left_out"])
     assert (tmp_path / "s.zarr.zip").stat().st_size == pytest.approx(row["bytes_written"], rel=tolerance)

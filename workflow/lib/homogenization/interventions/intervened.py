@@ -16,22 +16,22 @@ from homogenization.interventions.readings import pooled, read
 from homogenization.interventions.schemas import SCHEMAS
 from homogenization.models.network import LanguageModel
 from homogenization.run.log import progress
-from homogenization.run.parquet import write_table
 from homogenization.states.forward import refuse_not_finite
 from homogenization.states.texts import Texts, tokens_read
 
 Row = dict[str, Any]
 
 
-def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
-    """Write the tables of a shard in one condition to `paths`, as the rule's `inputs` and `params` say."""
-    review_ids, tokens = tokens_read(model, Texts.of_files(inputs.variant, inputs.original, params.n_reviews))
-    identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
+def measure(
+    model: LanguageModel, texts: Texts, identity: Mapping[str, str], condition: Mapping[str, Any], **chosen: Any
+) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """The tables of a shard in one condition, with the arguments of `intervene`, and their metadata."""
+    review_ids, tokens = tokens_read(model, texts)
     reviews = dict(zip(review_ids, tokens.by_review, strict=True))
-    tables = intervene(model, reviews, Condition(**params.condition), params.metrics, seed=params.seed)
-    for table, path in paths.items():
-        named = tables[table].with_columns(pl.lit(identity[name]).alias(name) for name in ("model", "variant"))
-        write_table(named, path, {"states": {**model.provenance, **identity}})
+    tables = intervene(model, reviews, Condition(**condition), **chosen)
+    names = [pl.lit(identity[name]).alias(name) for name in ("model", "variant")]
+    named = {name: table.with_columns(names) for name, table in tables.items()}
+    return named, {"states": {**model.provenance, **identity}}
 
 
 def intervene(

@@ -18,8 +18,6 @@ from homogenization.states.forward import forward, refuse_not_finite
 from homogenization.states.store import identity_of
 from homogenization.states.texts import Texts, tokens_read
 
-Metadata = dict[str, Any]
-
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
 NUMBERS_OF_DISTANCES = ("intrinsic_dimension", "neighbourhood_overlap")
 TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST, "centred", "centred_without_first")
@@ -58,12 +56,14 @@ def token_alignment(every: TokenMatrix) -> dict[str, dict[str, float | None]]:
     }
 
 
-def component_states(model: LanguageModel, texts: Texts, identity: Mapping[str, str]) -> tuple[pl.DataFrame, Metadata]:
+def measure(
+    model: LanguageModel, texts: Texts, identity: Mapping[str, str]
+) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
     """Let a model read reviews, and measure the tokens at every point of every block.
 
     Returns:
-        The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
-        metadata.
+        The table `components` (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and
+        review; and its metadata.
 
     Raises:
         HomogenizationError: components that can't be told apart, states that are not finite.
@@ -90,4 +90,4 @@ def component_states(model: LanguageModel, texts: Texts, identity: Mapping[str, 
     table = table.sort("layer", *(pl.col(name).cast(pl.Enum(values)) for name, values in in_order.items()))
     components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
     provenance = {**model.provenance, **identity, "n_blocks": model.n_blocks}
-    return table, {"layout": layout.name, "components": components, "states": provenance}
+    return {"components": table}, {"layout": layout.name, "components": components, "states": provenance}

@@ -36,22 +36,21 @@ def plan_row(
     folder: Path,
     entry: Mapping[str, Any],
     states: Mapping[str, Any],
-    jobs: Sequence[Sequence[str]],
     texts: Sequence[str],
+    estimated: bool,
 ) -> dict[str, Any]:
     """The row of one model in the table `plan` (`PLAN_SCHEMA`), by its configuration and tokenizer.
 
-    `entry` is that of the model, `states` the section; `jobs` are (variant, shard, variant whose texts are counted:
-    `original` for one that is not written yet), and `texts` the files of their texts, with the originals of each shard.
+    `entry` is that of the model, `states` the section; `texts` are the files of variants, with those of the original,
+    one for each job. They are `estimated` where that of the original stands for one that is not written yet.
     """
     config, tokenizer = load_config(folder), load_tokenizer(folder, entry["bos"])
     reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=context_of(config, tokenizer), bos=entry["bos"])
     reviews = {path: dict(read_table(path).select("review_id", "text").iter_rows()) for path in set(texts)}
-    originals = {job[1]: reviews[path] for job, path in zip(jobs, texts, strict=True) if job[2] == ORIGINAL}
-    row = {"model": entry["name"], "jobs": len(jobs), "reviews": 0, "reviews_left_out": 0, "tokens": 0}
-    for (_, shard, _), path in zip(jobs, texts, strict=True):
-        of_job = reviews[path]
-        read, tokens = tokens_read(reader, Texts([*of_job], [*of_job.values()], [originals[shard][r] for r in of_job]))
+    row = {"model": entry["name"], "jobs": len(texts), "reviews": 0, "reviews_left_out": 0, "tokens": 0}
+    for path in texts:
+        of_job, originals = reviews[path], reviews[str(Path(path).parents[1] / ORIGINAL / Path(path).name)]
+        read, tokens = tokens_read(reader, Texts([*of_job], [*of_job.values()], [originals[name] for name in of_job]))
         row["reviews"] += len(read)
         row["reviews_left_out"] += len(of_job) - len(read)
         row["tokens"] += len(tokens.token_ids)
@@ -66,7 +65,7 @@ def plan_row(
         "parameters": parameters,
         "weights_gib": parameters * getattr(torch, entry["dtype"]).itemsize / 2**30,
         "bytes_written": round(row["tokens"] * (token + _TOKEN_BYTES)) if states["keep"] else 0,
-        "estimated": any(variant != counted_as for variant, _, counted_as in jobs),
+        "estimated": estimated,
     }
 
 

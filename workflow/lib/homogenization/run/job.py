@@ -50,5 +50,6 @@ def job(snakemake: Any) -> Iterator[None]:
 
 
 def arguments(snakemake: Any) -> dict[str, Any]:
-    """The parameters that a function of the library takes: all but `code`, `module` and `made_with`."""
-    return {k: v for k, v in snakemake.params.items() if k not in ("code", "module", "made_with")}
+    """The parameters that a function of the library takes: all but `code`, `module` and `made_with_…`."""
+    named = snakemake.params.items()
+    return {k: v for k, v in named if k not in ("code", "module") and not k.startswith("made_with_")}

@@ -1,6 +1,6 @@
 """A blind audit of rewritten sentences: what readers are shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -10,10 +10,17 @@ from homogenization.corpus.cleaning import review_id
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.variants import ORIGINAL
+from homogenization.run.parquet import read_tables
 from homogenization.variants.ratings import QUESTIONS
 
 SHEET_SCHEMA = {"item": pl.String, "original": pl.String, "rewritten": pl.String, **dict.fromkeys(QUESTIONS, pl.String)}
+SCHEMAS = {"sheet": SHEET_SCHEMA}
 PASSAGES = 40  # of each variant on a sheet
+
+
+def tabulate(variants: Sequence[str], seed: int) -> pl.DataFrame:
+    """The `sheet` of files of variants, `original` among them."""
+    return sheet(read_tables(variants), seed)
 
 
 class Passage(NamedTuple):
