@@ -11,14 +11,10 @@ import yaml
 
 VERSION = "0.1.0"  # of the library; a checkout runs without being installed, and pip reads it here
 CONFIGURATION = "configuration.yaml"  # in the folder of results
-_LIBRARY = Path(__file__).parents[1]
 
 
 def provenance(configuration: Mapping[str, Any]) -> dict[str, str]:
-    """The `software` (version and commit); the merged `configuration` as YAML, and its `digest`, 16 hexadecimal digits.
-
-    The digest does not depend on the order of keys.
-    """
+    """The `software` (version, commit); the `configuration` as YAML, and its `digest`, whatever the order of keys."""
     canonical = json.dumps(configuration, sort_keys=True)
     digest = hashlib.blake2b(canonical.encode(), digest_size=8).hexdigest()
     written = yaml.safe_dump(json.loads(canonical), allow_unicode=True)
@@ -27,7 +23,7 @@ def provenance(configuration: Mapping[str, Any]) -> dict[str, str]:
 
 def _software() -> str:
     """Version, the commit of the checkout that this library is part of, and whether it was edited since."""
-    git = ["git", "-C", str(_LIBRARY)]
+    git = ["git", "-C", str(Path(__file__).parents[1])]
     described = [*git, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
     try:
         # an installed library may stand in the checkout of something else

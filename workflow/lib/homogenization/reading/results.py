@@ -18,6 +18,7 @@ from homogenization.states.store import open_store
 from homogenization.tables.metrics import values_of
 
 _DEEPEST = pl.col("layer") == pl.col("layer").max().over("model")
+_NUMBERS = ("n_reviews", "mean", "ci_low", "ci_high", "share", "p_max_t")
 
 
 class ReviewStates(NamedTuple):
@@ -55,14 +56,14 @@ class Results:
         review), `f1` (BERTScore against it), `accepted`, and those of the user's file.
         """
         texts = self._shards("variants/*").filter(pl.col("variant").is_in(self._known("variant")))
-        texts = texts.join(self.table("metrics").select("review_id").unique(), on="review_id", how="semi")
+        texts = texts.join(self.table("metrics"), on="review_id", how="semi")
         texts = texts.sort(pl.col("variant") != ORIGINAL, "variant", maintain_order=True)
         originals = texts.filter(variant=ORIGINAL).select("review_id", original="text")
         judged = self.table("similarity").select("variant", "review_id", "f1", "accepted")
-        texts = texts.join(originals, on="review_id", how="left", maintain_order="left")
-        texts = texts.join(judged, on=("variant", "review_id"), how="left", maintain_order="left")
         sample = self._shards("corpus").select(pl.exclude("shard", "text", "label", "rank"))
-        return texts.join(sample, on="review_id", how="left", maintain_order="left", suffix="_of_source")
+        for more, on in ((originals, "review_id"), (judged, ["variant", "review_id"]), (sample, "review_id")):
+            texts = texts.join(more, on=on, how="left", maintain_order="left", suffix="_of_source")
+        return texts
 
     def states(self, model: str, variant: str, review: str) -> ReviewStates:
         """The tokens of a review, by its `review_id`, in a variant, and their states, where the study keeps them."""
@@ -84,10 +85,10 @@ class Results:
             starts, ends = store.token_offsets[span].T
             characters = [text[start:end] for start, end in zip(starts, ends, strict=True)]
             tokens = {"position": store.positions[span], "token_id": store.token_ids[span], "token": characters}
+            tokens = pl.DataFrame(tokens | {"start": starts, "end": ends})
             stream = np.stack([store.residual_stream(layer, span) for layer in store.layers])
             received = store.attention_received()
             received = None if received is None else received[:, span]
-            tokens = pl.DataFrame(tokens | {"start": starts, "end": ends})
             return ReviewStates(text, tokens, store.layers, stream, store.final_norm(span), received)
 
     def curve(self, metric: str, *, view: str | None = None) -> pl.DataFrame:
@@ -103,8 +104,7 @@ class Results:
         values = self._only("metrics", metric, view).filter(_DEEPEST).select("model", "variant", "review_id", "value")
         named = [self._one_of(self._known("variant"), "variant", name) for name in (variant, minus)]
         one, other = (values.join(self.texts.filter(variant=name), ("variant", "review_id")) for name in named)
-        other = other.select("model", "review_id", "value", "text")
-        both = one.join(other, on=("model", "review_id"), suffix="_minus")
+        both = one.join(other.select("model", "review_id", "value", "text"), ("model", "review_id"), suffix="_minus")
         both = both.with_columns(difference=pl.col("value") - pl.col("value_minus"))
         return both.sort("model", -pl.col("difference").abs(), "review_id")
 
@@ -116,8 +116,7 @@ class Results:
         rows = self._only("contrasts", metric, view).filter(pl.col("layer").is_null() | _DEEPEST)
         rows = rows.with_columns(pl.col("layers").fill_null("output"), share=pl.col("mean") / pl.col("yardstick"))
         rows = rows.filter(layers=self._one_of(rows["layers"], "part of the depth", at))
-        numbers = ("n_reviews", "mean", "ci_low", "ci_high", "share", "p_max_t", "verdict", "reason")
-        return rows.select("model", "variant", "minus", *numbers, "group")
+        return rows.select("model", "variant", "minus", *_NUMBERS, "verdict", "reason", "group")
 
     def citation(self) -> str:
         """A finished study in a line: version and commit of the code, hash of the configuration, what was read."""
@@ -129,8 +128,7 @@ class Results:
     def _only(self, table: str, metric: str, view: str | None) -> pl.DataFrame:
         """The rows of one metric and view before the final norm: different ones are not to be mixed."""
         rows = values_of(self.table(table)) if table == "metrics" else self.table(table)
-        rows = rows.filter(pl.col("point") != FINAL_NORM)
-        rows = rows.filter(metric=self._one_of(rows["metric"], "metric", metric))
+        rows = rows.filter(pl.col("point") != FINAL_NORM, metric=self._one_of(rows["metric"], "metric", metric))
         return rows.filter(view=self._one_of(rows["view"], "view", view))
 
     def _known(self, column: str) -> list[str]:
@@ -144,8 +142,8 @@ class Results:
         there = ", ".join(known[:25]) + (f" and {len(known) - 25} others" if len(known) > 25 else "")
         if asked is None:
             raise HomogenizationError(f"{self.folder}: there are several {kind}s; name one: {there}.")
-        hint = nearest(asked, known)
-        raise HomogenizationError(f"{self.folder}: the study has no {kind} {asked!r}{hint}. It has {there}.")
+        said = f"the study has no {kind} {asked!r}{nearest(asked, known)}. It has {there}."
+        raise HomogenizationError(f"{self.folder}: {said}")
 
     def _shards(self, folder: str) -> pl.DataFrame:
         table = pl.read_parquet(self.folder / folder / "[0-9]*[0-9].parquet", include_file_paths="shard")
@@ -163,9 +161,6 @@ def open_results(folder: str | Path = "results") -> Results:
 
 def to_latex(contrasts: pl.DataFrame) -> str:
     r"""Rows of `Results.contrasts` as a `tabular` with the rules of booktabs, which needs `\usepackage{booktabs}`."""
-    import pandas as pd
-
-    numbers = {"n_reviews": "n", "mean": "mean", "ci_low": "from", "ci_high": "to", "share": "share", "p_max_t": "p"}
-    shown = {"model": "model", "variant": "difference of", "minus": "minus", **numbers, "verdict": "verdict"}
-    rows = pd.DataFrame(contrasts.select(pl.col(name).alias(title) for name, title in shown.items()).to_dict())
-    return rows.to_latex(index=False, escape=True, float_format="$%.3g$", na_rep="")
+    titles = {"variant": "difference of", "n_reviews": "n", "ci_low": "from", "ci_high": "to", "p_max_t": "p"}
+    shown = contrasts.select("model", "variant", "minus", *_NUMBERS, "verdict").rename(titles).to_pandas()
+    return shown.to_latex(index=False, escape=True, float_format="$%.3g$", na_rep="")
