@@ -1,7 +1,5 @@
 """Let a language model write one variant of a shard's reviews, or find their key phrases."""
 
-from pathlib import Path
-
 from homogenization.run.job import job
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_keyphrases import extract_keyphrases_with_llm
@@ -10,7 +8,7 @@ from homogenization.writers.asking import make_author
 
 with job(snakemake):
     given, params = snakemake.input, snakemake.params
-    author = make_author(snakemake, Path(given.shard).parents[1])
+    author = make_author(snakemake)
     reviews, how = read_table(given.shard), {**params.chosen, "n_candidates": params.n_candidates}
     if "variant" in how:
         tables = rewrite_with_llm(reviews, read_table(given.keyphrases), author, **how)

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from homogenization.config.paths import InputPath
 from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns
-from homogenization.run.errors import HomogenizationError, nearest
+from homogenization.run.errors import nearest
 from homogenization.run.sections import Section
 
 _HEAD = 1000  # rows that are looked at of a large file
@@ -67,27 +67,24 @@ class Corpus(Section):
         small = self.is_local and Path(self.source).stat().st_size <= _READ_WHOLE
         if self.is_local and self.split != "train":
             raise ValueError(f"split: {self.source} is a local file, which is read whole; leave split out")
-        try:
-            if small or (self.is_local and not self.source.endswith(".json")):
-                columns = read_columns(Path(self.source), None if small else _HEAD)
-            if "label_column" not in given and columns and label not in columns and not nearest(label, columns):
-                label = None
-            balance_by = self.balance_by if "balance_by" in given or self.n_reviews is None else label
-            update = {"label_column": label, "balance_by": balance_by}
-            for key, column in {"text_column": self.text_column, **update}.items():
-                if columns and column is not None and column not in columns:
-                    raise HomogenizationError(missing_column(key, column, self.source, columns))
-            n_rows = len(columns.get(self.text_column, [])) if small else self.n_reviews
-            return self.model_copy(update=update)._with_number(n_rows)
-        except HomogenizationError as error:
-            raise ValueError(str(error).removeprefix("corpus: ")) from None  # which stands before it here
+        if small or (self.is_local and not self.source.endswith(".json")):
+            columns = read_columns(Path(self.source), None if small else _HEAD)
+        if "label_column" not in given and columns and label not in columns and not nearest(label, columns):
+            label = None
+        balance_by = self.balance_by if "balance_by" in given or self.n_reviews is None else label
+        update = {"label_column": label, "balance_by": balance_by}
+        for key, column in {"text_column": self.text_column, **update}.items():
+            if columns and column is not None and column not in columns:
+                raise ValueError(missing_column(key, column, self.source, columns))
+        n_rows = len(columns.get(self.text_column, [])) if small else self.n_reviews
+        return self.model_copy(update=update)._with_number(n_rows)
 
     def _with_number(self, n_rows: int | None) -> Self:
         """It with the number of its reviews: as many as cleaning leaves, or fewer than the file has rows."""
         if n_rows is None:
-            raise HomogenizationError("n_reviews: a data set of the hub and a file of 16 MB or more need a number")
+            raise ValueError("n_reviews: a data set of the hub and a file of 16 MB or more need a number")
         if n_rows < (self.n_reviews or 1):
-            raise HomogenizationError(
+            raise ValueError(
                 f"n_reviews {self.n_reviews or 'all'}: {self.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
                 "n_reviews to what cleaning leaves of these, or write `all`"
             )
@@ -100,7 +97,7 @@ class Corpus(Section):
         read = read_reviews(self.source, self.text_column, self.label_column)
         n_reviews = sample_size(clean_reviews(read), self.balanced_by, self.min_words, self.max_words)
         if n_reviews < 2:
-            raise HomogenizationError(
+            raise ValueError(
                 f"n_reviews: cleaning leaves {n_reviews} reviews of {self.min_words} to {self.max_words} words in "
                 f"{self.source}. Widen min_words and max_words, or give a larger file"
             )

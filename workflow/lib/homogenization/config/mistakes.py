@@ -33,7 +33,8 @@ def _described(problem: Any, root: type[BaseModel]) -> str:
     where, forms = _place(root, location[:-2] if location[-1] == "[key]" else location)
     allowed = re.findall(r"'(.*?)'", str(problem.get("ctx", {}).get("expected")))
     if kind.startswith("union_tag"):
-        key, allowed = forms[0].discriminator, [name for form in forms for name in form.names()]
+        key = problem["ctx"]["discriminator"].strip("'")
+        allowed = [name for form in forms for name in get_args(form.model_fields[key].annotation)]
         where, message = f"{where}.{key}", f"allowed: {', '.join(allowed)}"
         if key not in given:
             return f"{where}: missing; {message}"
@@ -51,7 +52,8 @@ def _place(root: type[BaseModel], location: tuple[str | int, ...]) -> tuple[str,
     for part in location:
         forms = sections_in(here)
         if get_origin(here) is not dict and len(forms) > 1:
-            here = next(form for form in forms if part in form.names())
+            named = (part,)  # by the key whose only value this is
+            here = next(form for form in forms for of in form.model_fields.values() if get_args(of.annotation) == named)
             continue
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
         field = forms[0].model_fields.get(part) if forms else None

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import refused
 
 _WORKFLOW = Path(__file__).parents[4]
@@ -37,11 +36,8 @@ def readable(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A validator: what a value names can be read."""
 
     def check(value: Any) -> Any:
-        try:
-            if value is not None:
-                read(value)
-        except HomogenizationError as error:
-            raise ValueError(str(error)) from None
+        if value is not None:
+            read(value)
         return value
 
     return check

@@ -285,8 +285,9 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
         HomogenizationError: the message names every problem: key, value, what is allowed, nearest spelling.
     """
     given = dict(raw)
-    for key in {"models", "variants", "writers"} & given.keys():
-        given[key] = without_nulls(texts.with_default_variants(given[key]) if key == "variants" else given[key])
+    if isinstance(given.get("variants"), dict) and ORIGINAL not in given["variants"]:
+        given["variants"] = texts.DEFAULT_VARIANTS | given["variants"]
+    given |= {key: without_nulls(given[key]) for key in ("models", "variants", "writers") if key in given}
     problems = unknown_names({"variants": texts.DEFAULT_VARIANTS, "metrics": METRIC_NAMES} | given)
     try:
         study = Study.model_validate(given)
@@ -294,6 +295,6 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
         problems = describe_problems(error, Study) + problems
     if not problems:
         return study
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
     lines = "\n".join(f"  - {problem}" for problem in problems)
     raise HomogenizationError(f"{source}: {count}\n{lines}\nEvery key is described in config/README.md.")

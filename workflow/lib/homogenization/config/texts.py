@@ -1,14 +1,14 @@
 """The part of the configuration on texts: key phrases of reviews, their variants, how alike and fluent these are."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from homogenization.config.models import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.names.variants import ORIGINAL, SIDES
+from homogenization.names.variants import SIDES
 from homogenization.run.packages import package_folder
-from homogenization.run.sections import Option, Section, refused, without_nulls
+from homogenization.run.sections import Section, refused, without_nulls
 
 # what a study has that names no variants: a manipulation and the control that tells its edge from its rewriting
 DEFAULT_VARIANTS = {
@@ -16,11 +16,6 @@ DEFAULT_VARIANTS = {
     "front": {"rewriter": "rules", "position": "front"},
     "front-inward": {"rewriter": "rules", "position": "inward", "like": "front"},
 }
-
-
-def with_default_variants(given: Any) -> Any:
-    """`given` and the defaults, where it is a mapping that does not name the original; another value as it is."""
-    return DEFAULT_VARIANTS | given if isinstance(given, dict) and ORIGINAL not in given else given
 
 
 class Parser(Section):
@@ -34,10 +29,8 @@ class Parser(Section):
     )
 
 
-class Keyphrases(Option):
+class Keyphrases(Section):
     """How key phrases are found."""
-
-    discriminator: ClassVar[str] = "scorer"
 
     max_phrases: int = Field(8, ge=1)
     """Distinct key phrases of a review at most."""
@@ -89,10 +82,8 @@ class Rewriting(Section):
     """Candidates of a review at most, asked for one after the other until one passes."""
 
 
-class Variant(Option):
+class Variant(Section):
     """How a variant of each review is made."""
-
-    discriminator: ClassVar[str] = "rewriter"
 
     def controls(self) -> dict[str, "Variant"]:
         """The variants that are controls of this one, by their role, one of `CONTROL_ROLES`."""

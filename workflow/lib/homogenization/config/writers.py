@@ -6,14 +6,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from homogenization.config.models import TrainedWeights
 from homogenization.config.paths import InputPath, readable
-from homogenization.run.sections import Option, refused, without_nulls
+from homogenization.run.sections import Section, refused, without_nulls
 from homogenization.writers.prompts import load_prompt
 
 
-class Writer(Option):
+class Writer(Section):
     """A language model that finds key phrases or rewrites reviews."""
-
-    discriminator: ClassVar[str] = "backend"
 
     temperature: float = Field(0.7, ge=0)
     """Sampling temperature; 0: the most likely token each time."""

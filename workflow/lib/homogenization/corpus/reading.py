@@ -41,26 +41,23 @@ def read_reviews(
     Raises:
         HomogenizationError: the source can't be read, is empty, or lacks a column.
     """
-    try:
-        if is_local(source):
-            columns = read_columns(Path(source).expanduser())
-            read = pl.DataFrame({name: list(map(_encodable, columns[name])) for name in columns}, strict=False)
-        else:
-            read = _of_hub(source, subset, revision, split)
-        read = read.select(~(selectors.nested() | selectors.binary()))
-        if read.is_empty():
-            raise HomogenizationError(f"{source} holds no rows. Give a source with reviews.")
-        for key, column in (("text_column", text_column), ("label_column", label_column)):
-            if column is not None and column not in read.columns:
-                raise HomogenizationError(missing_column(key, column, source, read.columns))
-        texts = read[text_column]
-        if texts.dtype != pl.String or texts.cast(pl.Float64, strict=False).count() == texts.count():
-            raise HomogenizationError(
-                f"text_column '{text_column}' of {source} holds {texts.dtype} cells or numbers, not text. "
-                f"It has the columns: {', '.join(sorted(read.columns))}."
-            )
-    except HomogenizationError as error:
-        raise HomogenizationError(f"corpus: {error}") from error
+    if is_local(source):
+        columns = read_columns(Path(source).expanduser())
+        read = pl.DataFrame({name: list(map(_encodable, columns[name])) for name in columns}, strict=False)
+    else:
+        read = _of_hub(source, subset, revision, split)
+    read = read.select(~(selectors.nested() | selectors.binary()))
+    if read.is_empty():
+        raise HomogenizationError(f"{source} holds no rows. Give a source with reviews.")
+    for key, column in (("text_column", text_column), ("label_column", label_column)):
+        if column is not None and column not in read.columns:
+            raise HomogenizationError(missing_column(key, column, source, read.columns))
+    texts = read[text_column]
+    if texts.dtype != pl.String or texts.cast(pl.Float64, strict=False).count() == texts.count():
+        raise HomogenizationError(
+            f"text_column '{text_column}' of {source} holds {texts.dtype} cells or numbers, not text. "
+            f"It has the columns: {', '.join(sorted(read.columns))}."
+        )
     labels = label_texts(read[label_column]) if label_column else pl.repeat("", len(read), eager=True)
     if n_missing := labels.null_count():
         announce(

@@ -12,7 +12,7 @@ _SYNONYMS = {
 }
 
 
-class HomogenizationError(Exception):
+class HomogenizationError(ValueError):
     """A problem that the user can solve; the message names key or file, value, allowed values and remedy."""
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -20,17 +20,6 @@ class Section(BaseModel):
     def params(self, *keys: str) -> dict[str, Any]:
         """Plain values for the `params` of a rule: of `keys`, or of all but those with `exclude=True`."""
         return json.loads(json.dumps(self.model_dump(mode="json", include=set(keys) or None), sort_keys=True))
-
-
-class Option(Section):
-    """One of several forms of a section. The value of the key `discriminator` says which form it is."""
-
-    discriminator: ClassVar[str]
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The values of `discriminator` that stand for this form."""
-        return get_args(cls.model_fields[cls.discriminator].annotation)
 
 
 def without_nulls(given: Any) -> Any:

@@ -90,15 +90,13 @@ def seed_of(key: str) -> int:
     return int(key[:7], 16)
 
 
-def make_author(job: Any, results: Path) -> Author:
+def make_author(job: Any) -> Author:
     """The author that a job asks; answers are kept in the folder `requests` of its results.
 
-    Args:
-        job: What the script gets: parameters writer, prompt and seed; resources connections and gpu; and the files of
-            weights that the workflow has built.
-        results: The folder of results.
+    `job` is what the script gets: parameters writer, prompt and seed; resources connections and gpu; the input shard,
+    and the files of weights that the workflow has built.
     """
     entry = with_built_weights(job.params.writer, job.input.get("weights", []))
     backend = import_module(f"homogenization.writers.{_MODULES[entry['backend']]}")
     writer = backend.Writer({**entry, "connections": job.resources.connections, "gpus": job.resources.gpu})
-    return Author(writer, job.params.prompt, job.params.seed, results / "requests")
+    return Author(writer, job.params.prompt, job.params.seed, Path(job.input.shard).parents[1] / "requests")
