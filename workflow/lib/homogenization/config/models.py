@@ -107,11 +107,7 @@ class TrainedWeights(Section):
     def files(self, results: str, model: str = "") -> list[str]:
         """Files that jobs depend on: those that the workflow makes of these weights, or local ones.
 
-        A package and the hub's cache are not tracked.
-
-        Args:
-            results: folder of all results.
-            model: name of the model, which the folder of random or trained weights bears.
+        A package and the hub's cache are not tracked. A folder of random or trained weights bears the model's name.
         """
         if self.source in ("random", "trained"):
             return built_in(f"{results}/{'models' if self.source == 'random' else 'training'}/{model}")

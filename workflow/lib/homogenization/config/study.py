@@ -276,10 +276,7 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
     """Check `raw` (as Snakemake merged it) and return it as a `Study`.
 
     A model, variant or writer that is set to null is dropped, so that an overlay can remove entries of its base.
-
-    Args:
-        raw: the configuration.
-        source: where it comes from, for messages.
+    `source` is where the configuration comes from, for messages.
 
     Raises:
         HomogenizationError: the message names every problem: key, value, what is allowed, nearest spelling.

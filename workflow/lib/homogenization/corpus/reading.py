@@ -24,15 +24,7 @@ def read_reviews(
     revision: str | None = None,
     split: str = "train",
 ) -> pl.DataFrame:
-    """Read a data set of the hub, or a local .parquet, .csv, .json or .jsonl file.
-
-    Args:
-        source: Hub id ("stanfordnlp/imdb") or path of a local file.
-        text_column: Column with the review's text.
-        label_column: Column with the review's label; None for a corpus without labels.
-        subset: Configuration of a hub data set ("plain_text").
-        revision: Commit, branch or tag of a hub data set.
-        split: Split of a hub data set, or part of one ("train[:1000]"). A local file is read whole.
+    """Read a data set of the hub, or a local .parquet, .csv, .json or .jsonl file, as keys of the section `corpus` say.
 
     Returns:
         Columns row (Int64, from 0), text and label (String; "" without a label column). Then the further columns, but

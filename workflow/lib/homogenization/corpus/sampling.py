@@ -18,17 +18,9 @@ def sample_reviews(
 ) -> pl.DataFrame:
     """Take the ranks start … stop − 1 of the sample: one shard.
 
-    Within each group the reviews are ranked by a hash of (seed, review_id), and the groups take turns in the order of
+    The reviews of `min_words` to `max_words` are ranked by a hash of (seed, review_id). With `balance_by`, they are
+    ranked within each group of that column, a review without a value in none, and the groups take turns in the order of
     their names. A review's rank depends on nothing else, so shards are nested: a larger sample only adds ranks.
-
-    Args:
-        clean: Table of `clean_reviews`.
-        seed: Seed of the ranking.
-        start: First rank, from 0.
-        stop: Last rank plus one.
-        balance_by: Column of the groups that take turns; a review without a value is in none. None: no balancing.
-        min_words: Smallest number of words of a review.
-        max_words: Largest number of words of a review.
 
     Returns:
         Columns review_id, text, label, rank (Int64), row and further columns of `clean`, sorted by rank.

@@ -20,8 +20,6 @@ _WORD = re.compile(
     re.VERBOSE,
 )
 Span = tuple[int, int]
-#: Brackets and quotes whose marks differ, each opening before it closes
-BRACKETS = ("()", "[]", "{}", "“”", "«»")
 _TITLE = re.compile(r"[(\"'“‘]*(mr|mrs|ms|dr|st|prof|rev|gen|lt|sgt|capt|col|mt|messrs|vs)\.", re.IGNORECASE)
 # at the first or the second of its marks: what fails there fails at each of the marks behind
 _FULL_STOP = re.compile(r"(?<![\s.][A-Z])(?<![.!?…]{2})[.!?…]++[\"'”’)\]]*+\s+(?=[\"'“‘(\[]*+[A-Z])")

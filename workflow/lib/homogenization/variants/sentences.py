@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from homogenization.corpus.sentences import BRACKETS, sentence_spans
+from homogenization.corpus.sentences import sentence_spans
 from homogenization.variants.phrases import Phrase, is_content, term_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ _BOUND = frozenset(
 # spaCy's kinds of entities that are names; the others are numbers and dates
 _NAMES = frozenset(("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"))
 _APOSTROPHES = ("'", "’")
+# brackets and quotes whose marks differ, each opening before it closes
+_BRACKETS = ("()", "[]", "{}", "“”", "«»")
 _LIST_NUMBER = re.compile(r"(^| )\(?\d{1,2}[.)]( |$)")
 
 
@@ -219,7 +221,7 @@ def _opens_quote(token: "Token") -> bool:
 
 def is_closed(text: str) -> bool:
     """Whether every bracket and quote of `text` has its counterpart there, behind it."""
-    closers, waiting = dict(BRACKETS), []
+    closers, waiting = dict(_BRACKETS), []
     for character in text:
         if character in closers:
             waiting.append(closers[character])

@@ -19,9 +19,8 @@ MAX_RETRIES = 6  # of what fails in passing: a time-out, a cut connection, statu
 class Writer:
     """Sends requests over a bounded number of connections; the client repeats those that fail in passing.
 
-    Args:
-        entry: Entry of `writers`: model, base_url ($VARIABLES are expanded; None: OPENAI_BASE_URL), temperature,
-            max_new_tokens, connections. The key is in the environment variable OPENAI_API_KEY, if there is one.
+    `entry` is one of `writers`; no `base_url` stands for $OPENAI_BASE_URL. The key is in the environment variable
+    OPENAI_API_KEY, if there is one.
 
     Raises:
         HomogenizationError: base_url needs an environment variable that is not set.

@@ -25,9 +25,7 @@ _FORM |= {"date_string": "26 July 2024"}
 class Writer:
     """Answers chats with a language model in this process; the first one loads it, in bfloat16 on a GPU.
 
-    Args:
-        entry: Entry of `writers`: weights, batch_size (chats), temperature (0: always the likeliest token),
-            max_new_tokens; device, and gpus (number of GPUs that share the layers).
+    `entry` is one of `writers`, with the device, and gpus, the number of GPUs that share the layers.
     """
 
     def __init__(self, entry: Mapping[str, Any]):
