@@ -86,13 +86,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path.name, len(FIRST)))
 
 
-def pytest_make_parametrize_id(val: object) -> str | None:
-    """The name of a set or a dictionary among the parameters of a test, the same in each process."""
-    if isinstance(val, set | frozenset):
-        return " ".join(sorted(map(str, val)))
-    return str(val) if isinstance(val, dict) else None
-
-
 @dataclass
 class Project:
     """A copy of the workflow in a folder of its own, with a configuration that a test may edit."""
@@ -253,19 +246,20 @@ def finished(finished_run, tmp_path) -> Project:
     return Project(folder, copy.deepcopy(SMALL))
 
 
+def _shared(name: str) -> Path:
+    """A file or folder beside the repository, where it is at hand."""
+    if not (SHARED / name).exists():
+        pytest.skip(f"{SHARED / name} is absent; HOMOGENIZATION_SHARED names the folder to look in")
+    return SHARED / name
+
+
 @pytest.fixture(scope="session")
 def imdb() -> Path:
-    """Two thousand real IMDB reviews, where they are at hand."""
-    path = SHARED / "data" / "imdb_2000.parquet"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent; HOMOGENIZATION_SHARED names the folder to look in")
-    return path
+    """Two thousand real IMDB reviews."""
+    return _shared("data/imdb_2000.parquet")
 
 
 @pytest.fixture(scope="session")
 def stories() -> Path:
-    """A small trained Llama, where it is at hand."""
-    path = SHARED / "models" / "stories260k"
-    if not path.is_dir():
-        pytest.skip(f"{path} is absent; HOMOGENIZATION_SHARED names the folder to look in")
-    return path
+    """A small trained Llama."""
+    return _shared("models/stories260k")

@@ -21,6 +21,9 @@ _SIZE = {
     "pad_token_id": 0,
 }
 _GROUPED = _SIZE | {"num_key_value_heads": 2}
+_HEADS_OF_16 = _GROUPED | {"head_dim": 16}
+_WINDOWED = _GROUPED | {"sliding_window": WINDOW}
+_GPT2_NAMES = {"n_embd": 48, "n_layer": 3, "n_head": 4, "n_positions": 512, "vocab_size": VOCABULARY}
 
 CONFIGS = {
     "llama": transformers.LlamaConfig(**_GROUPED),
@@ -33,9 +36,7 @@ CONFIGS = {
     "qwen2_sliding": transformers.Qwen2Config(
         **_GROUPED, use_sliding_window=True, sliding_window=WINDOW, max_window_layers=1
     ),
-    "gpt2": transformers.GPT2Config(
-        n_embd=48, n_layer=3, n_head=4, n_positions=512, vocab_size=VOCABULARY, bos_token_id=1, eos_token_id=2
-    ),
+    "gpt2": transformers.GPT2Config(**_GPT2_NAMES, bos_token_id=1, eos_token_id=2),
     "gpt_neox": transformers.GPTNeoXConfig(**_SIZE),
     "gpt_neox_sequential": transformers.GPTNeoXConfig(**_SIZE, use_parallel_residual=False),
     "bert": transformers.BertConfig(**_SIZE),
@@ -44,15 +45,7 @@ BIDIRECTIONAL = {"bert", "roberta", "xlm-roberta", "camembert", "deberta-v2", "d
 BIDIRECTIONAL |= {"eurobert", "modernbert", "mpnet", "nomic_bert"}
 # that have no language-model head
 HEADLESS = BIDIRECTIONAL | {"clip_text_model"}
-# texts begin at position 4, behind that of padding
-BEHIND_PADDING = {
-    kind.model_type: kind(**_SIZE | {"pad_token_id": 3})
-    for kind in (transformers.RobertaConfig, transformers.XLMRobertaConfig, transformers.CamembertConfig)
-}
 
-_HEADS_OF_16 = _GROUPED | {"head_dim": 16}
-_WINDOWED = _GROUPED | {"sliding_window": WINDOW}
-_GPT2_NAMES = {"n_embd": 48, "n_layer": 3, "n_head": 4, "n_positions": 512, "vocab_size": VOCABULARY}
 _EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 _LATENT = _SIZE | {
     "num_key_value_heads": 4,
@@ -67,62 +60,48 @@ _LATENT = _SIZE | {
     "first_k_dense_replace": 1,
 }
 
+
+def configurations(names: str, fields: dict) -> dict[str, transformers.PreTrainedConfig]:
+    """Configurations of these kinds with the same fields, by the types of models."""
+    kinds = (getattr(transformers, f"{name}Config") for name in names.split())
+    return {kind.model_type: kind(**fields) for kind in kinds}
+
+
+# texts begin at position 4, behind that of padding
+BEHIND_PADDING = configurations("Roberta XLMRoberta Camembert", _SIZE | {"pad_token_id": 3})
 # read as well
 FURTHER = BEHIND_PADDING | {
-    "apertus": transformers.ApertusConfig(**_GROUPED),
-    "arcee": transformers.ArceeConfig(**_GROUPED),
-    "biogpt": transformers.BioGptConfig(**_SIZE),
-    "bitnet": transformers.BitNetConfig(**_GROUPED),
-    "clip_text_model": transformers.CLIPTextConfig(**_SIZE),
-    "cohere": transformers.CohereConfig(**_GROUPED),
-    "cohere2": transformers.Cohere2Config(**_WINDOWED),
     "deepseek_v2": transformers.DeepseekV2Config(**_LATENT),
     "deepseek_v3": transformers.DeepseekV3Config(**_LATENT, n_group=1, topk_group=1),
     "distilbert": transformers.DistilBertConfig(
         dim=48, hidden_dim=80, n_layers=3, n_heads=4, vocab_size=VOCABULARY, max_position_embeddings=512
     ),
     "electra": transformers.ElectraConfig(**_SIZE, embedding_size=32),
-    "ernie": transformers.ErnieConfig(**_SIZE),
-    "ernie4_5": transformers.Ernie4_5Config(**_GROUPED),
-    "eurobert": transformers.EuroBertConfig(**_GROUPED),
-    "exaone4": transformers.Exaone4Config(**_WINDOWED),
     "gemma3_text": transformers.Gemma3TextConfig(**_HEADS_OF_16, query_pre_attn_scalar=16, sliding_window=WINDOW),
-    "glm": transformers.GlmConfig(**_HEADS_OF_16),
-    "glm4": transformers.Glm4Config(**_HEADS_OF_16),
     "gpt_bigcode": transformers.GPTBigCodeConfig(**_GPT2_NAMES, bos_token_id=1, eos_token_id=2),
     "gpt_oss": transformers.GptOssConfig(**_HEADS_OF_16 | _WINDOWED, num_local_experts=2, num_experts_per_tok=1),
-    "granite": transformers.GraniteConfig(**_GROUPED),
     "helium": transformers.HeliumConfig(**_GROUPED, head_dim=12),
-    "hunyuan_v1_dense": transformers.HunYuanDenseV1Config(**_HEADS_OF_16),
     "llama4_text": transformers.Llama4TextConfig(
         **_HEADS_OF_16, attention_chunk_size=WINDOW, intermediate_size_mlp=80, num_local_experts=2
     ),
-    "mistral": transformers.MistralConfig(**_WINDOWED),
     "mixtral": transformers.MixtralConfig(**_GROUPED, num_local_experts=3),
     "modernbert": transformers.ModernBertConfig(
         **_SIZE | {"intermediate_size": 64}, local_attention=WINDOW, cls_token_id=1, sep_token_id=2
     ),
-    "nemotron": transformers.NemotronConfig(**_GROUPED),
-    "nomic_bert": transformers.NomicBertConfig(**_SIZE),
-    "olmo": transformers.OlmoConfig(**_GROUPED),
-    "olmo2": transformers.Olmo2Config(**_GROUPED),
-    "olmo3": transformers.Olmo3Config(**_WINDOWED),
     "olmoe": transformers.OlmoeConfig(**_SIZE, num_experts=3, num_experts_per_tok=2),
     "opt": transformers.OPTConfig(
         **{name: value for name, value in _SIZE.items() if name != "intermediate_size"},
         ffn_dim=80,
         word_embed_proj_dim=48,
     ),
-    "persimmon": transformers.PersimmonConfig(**_SIZE),
-    "phi": transformers.PhiConfig(**_SIZE),
-    "phi3": transformers.Phi3Config(**_WINDOWED),
-    "qwen3": transformers.Qwen3Config(**_HEADS_OF_16),
     "qwen3_moe": transformers.Qwen3MoeConfig(**_HEADS_OF_16, **_EXPERTS),
-    "seed_oss": transformers.SeedOssConfig(**_HEADS_OF_16),
     "smollm3": transformers.SmolLM3Config(**_GROUPED, no_rope_layer_interval=2),
     "stablelm": transformers.StableLmConfig(**_GROUPED | {"hidden_size": 64}),
-    "starcoder2": transformers.Starcoder2Config(**_WINDOWED),
 }
+FURTHER |= configurations("Apertus Arcee BitNet Cohere Ernie4_5 EuroBert Granite Nemotron Olmo Olmo2", _GROUPED)
+FURTHER |= configurations("BioGpt CLIPText Ernie NomicBert Persimmon Phi", _SIZE)
+FURTHER |= configurations("Cohere2 Exaone4 Mistral Olmo3 Phi3 Starcoder2", _WINDOWED)
+FURTHER |= configurations("Glm Glm4 HunYuanDenseV1 Qwen3 SeedOss", _HEADS_OF_16)
 
 
 # whose attention does not go through transformers' AttentionInterface: their states are read

@@ -11,16 +11,9 @@ from types import MappingProxyType
 import polars as pl
 import psutil
 
-SMOLLM3 = {
-    "model_type": "smollm3",
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 1024,
-    "tie_word_embeddings": True,
-}
+from conftest import LLAMA
+
+SMOLLM3 = LLAMA | {"model_type": "smollm3", "num_hidden_layers": 2}
 STEPS = 100
 SECTIONS = ("components", "interventions", "consequences", "claims")
 

