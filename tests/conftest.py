@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -111,22 +110,12 @@ class Project:
         assert status == 0, printed
         return printed
 
-    def make(self, *arguments: str, **environment: str) -> str:
+    def make(self, *arguments: str, fails: bool = False, **environment: str) -> str:
         """Run jobs on two cores, which find libraries imported; what is printed. `run` shows what they import."""
-        status, printed = self._call_on_two_cores(*arguments, **environment)
-        assert status == 0, printed
-        return printed
-
-    def fails(self, *arguments: str, **environment: str) -> str:
-        """The same, which has to fail; what it printed, which has to be free of tracebacks."""
-        status, printed = self._call_on_two_cores(*arguments, **environment)
-        assert status != 0, printed
-        assert "Traceback" not in printed, printed
-        return printed
-
-    def _call_on_two_cores(self, *arguments: str, **environment: str) -> tuple[int, str]:
         arguments = self._arguments("--cores", "2", *arguments)
-        return call_snakemake(self.folder, arguments, {**os.environ, **environment}, imported=True)
+        status, printed = call_snakemake(self.folder, arguments, {**os.environ, **environment}, imported=True)
+        assert (status != 0) == fails, printed
+        return printed
 
     def _arguments(self, *arguments: str) -> list[str]:
         (self.folder / "test.yaml").write_text(yaml.safe_dump(self.config, sort_keys=False))
@@ -181,18 +170,6 @@ def copy_workflow(folder: Path) -> None:
             shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, folder / part)
-
-
-@pytest.fixture(scope="session")
-def progress(request) -> Callable[[str], None]:
-    """Prints a line at once, past pytest's capture, so that a long test is seen to live."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-
-    def say(line: str) -> None:
-        with capture.global_and_fixture_disabled():
-            print(f"    {line}", file=sys.stderr, flush=True)
-
-    return say
 
 
 @pytest.fixture

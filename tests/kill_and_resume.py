@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from base64 import urlsafe_b64decode
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle
@@ -46,13 +45,10 @@ class Kill:
     not_whole: list[str]
 
 
-def kill_and_resume(folder: Path, reference: Path, progress: Callable[[str], None] = print) -> list[Kill]:
+def kill_and_resume(folder: Path, reference: Path) -> list[Kill]:
     """Run the small study in `folder`, kill it in a job of each stage, and let it come to its end.
 
-    Args:
-        folder: a copy of the workflow, nothing run yet.
-        reference: the folder of a complete, quiet run of the same study.
-        progress: gets a line about each kill.
+    `folder` is a copy of the workflow, nothing run yet, and `reference` a complete, quiet run of the same study.
     """
     jobs = jobs_of(reference)
     wanted = {job.stage: job for job in jobs.values()}
@@ -80,7 +76,6 @@ def kill_and_resume(folder: Path, reference: Path, progress: Callable[[str], Non
             continue
         del wanted[job.stage]
         kills.append(Kill(job.stage, moment, *_left_behind(folder, begun), unreadable(folder / "results", whole)))
-        progress(f"killed {job.rule} {moment}")
         if len(kills) == 1:
             refused = project.run("--cores", "2")
             assert refused.returncode != 0, refused.stdout

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
+from examples import example_table
 from homogenization.measures.attention import ATTENTION_SCHEMA, profile, uniform_attention
 from homogenization.measures.measure import MATRICES_SCHEMA, matrix_rows
 from homogenization.measures.reviews import measured_table
@@ -21,14 +22,14 @@ def states(review, layer):
     return np.random.default_rng([ord(review), layer]).standard_normal((n, 7))
 
 
-def matrices_of(reviews=REVIEWS, views=("raw", "unit_without_first"), n_blocks=2, of=states):
+def matrices_of(reviews=REVIEWS):
     rows = [
-        {"review_id": review, "point": point, "layer": layer, "n_tokens": len(of(review, layer)), "width": 7, **row}
+        {"review_id": review, "point": point, "layer": layer, "n_tokens": len(states(review, layer)), "width": 7, **row}
         for point, layer in PLACES
         for review in reviews
-        for row in matrix_rows(TokenMatrix(of(review, layer)), views)
+        for row in matrix_rows(TokenMatrix(states(review, layer)), ("raw", "unit_without_first"))
     ]
-    return measured_table(rows, MATRICES_SCHEMA, {"model": "m", "variant": "front"}, n_blocks)
+    return measured_table(rows, MATRICES_SCHEMA, {"model": "m", "variant": "front"}, 2)
 
 
 def received_by(review, layer):
@@ -37,16 +38,27 @@ def received_by(review, layer):
     return ReceivedAttention(received, uniform_attention(n, causal=True), np.array([0.2, 0.4]))
 
 
-def attention_of(reviews=REVIEWS, n_bins=4):
+def attention_of(reviews=REVIEWS):
     rows = []
     for layer in (1, 2):
         for review in reviews:
             attention = received_by(review, layer)
             numbers = {name: metric.compute(attention) for name, metric in ATTENTION_METRICS.items()}
-            lists = {name: profile(getattr(attention, name), n_bins) for name in ("received", "uniform")}
+            lists = {name: profile(getattr(attention, name), 4) for name in ("received", "uniform")}
             place = {"review_id": review, "layer": layer, "n_tokens": len(attention.received)}
             rows.append(place | numbers | lists)
     return measured_table(rows, ATTENTION_SCHEMA, {"model": "m", "variant": "front"}, 2)
+
+
+def metric_rows(
+    values, metric="normalized_effective_rank", view="raw", variant="original", model="m", point="residual_stream"
+):
+    """Rows of tables/metrics.parquet from (reviews, layers) values, of all layers from the input to the last."""
+    review, layer = (index.ravel() for index in np.indices(values.shape))
+    names = {"model": model, "variant": variant, "review_id": [f"r{number:03d}" for number in review]}
+    names |= {"point": point, "view": view, "metric": metric}
+    depth = layer / (values.shape[1] - 1)
+    return example_table(VALUES_SCHEMA, **names, layer=layer, depth=depth, value=values.ravel())
 
 
 def wide_of(values):

@@ -5,7 +5,6 @@ from spacy.tokens import Doc
 from homogenization.corpus.sentences import sentence_spans
 from homogenization.variants.keyphrases import key_phrases
 from homogenization.variants.parsing import load_pipeline
-from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
 from homogenization.variants.sentences import Sentence, sentences_of
 
@@ -26,12 +25,6 @@ def unrelated(text: str) -> list[Sentence]:
 def phrases_of(text, *terms):
     """The places of `terms` in `text`, as phrases; those that overlap are of the longer term."""
     return [phrase for phrase, _ in key_phrases(text, dict.fromkeys(terms, 1.0), len(terms))]
-
-
-def phrase_in(text, phrase):
-    """The first place of `phrase` in `text`, of one sentence."""
-    start = text.index(phrase)
-    return Phrase(phrase.casefold(), 0, start, start + len(phrase))
 
 
 def moved(text, position, *terms):

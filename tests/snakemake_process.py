@@ -21,17 +21,10 @@ _READ_LATER = {"PYTEST_CURRENT_TEST", "PYTHONPATH", "SNAKEMAKE_OUTPUT_CACHE", "O
 def call_snakemake(
     folder: Path, arguments: list[str], environment: dict[str, str], imported: bool = False
 ) -> tuple[int, str]:
-    """Call Snakemake in `folder`, with an environment of its own.
+    """Call Snakemake in `folder`, with an environment of its own; the exit status, and all that was printed.
 
-    Args:
-        folder: where it runs.
-        arguments: of the command line.
-        environment: all of it.
-        imported: whether jobs find their libraries imported too (`job_server`), unless `environment` has variables that
-            libraries may read when they are imported.
-
-    Returns:
-        The exit status, and all that was printed.
+    If `imported`, jobs find their libraries imported too (`job_server`), unless `environment` has variables that
+    libraries may read when they are imported.
     """
     python = sys.executable
     if imported:

@@ -7,11 +7,11 @@ from conftest import SMALL, Project, copy_workflow
 from kill_and_resume import jobs_of, kill_and_resume
 
 
-def test_a_run_killed_in_every_stage_leaves_nothing_half_written_and_the_same_results(finished_run, tmp_path, progress):
+def test_a_run_killed_in_every_stage_leaves_nothing_half_written_and_the_same_results(finished_run, tmp_path):
     """Nothing half-written is ever taken for a result, nothing is left over, and every table holds the same bytes."""
     folder = tmp_path / "project"
     copy_workflow(folder)
-    kills = kill_and_resume(folder, finished_run, progress=progress)
+    kills = kill_and_resume(folder, finished_run)
     assert {kill.stage for kill in kills} == {job.stage for job in jobs_of(finished_run).values()}
     assert [broken for kill in kills for broken in kill.not_whole] == []
     assert any(kill.attempts for kill in kills), "no kill came while a file was written"

@@ -2,11 +2,9 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import threading
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,36 +67,19 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def slurm():
-    single_node.start()
-    yield
-    single_node.stop()
-
-
-def checkout(folder: Path) -> Path:
+def run(tmp_path_factory) -> Iterator[Run]:
+    folder = tmp_path_factory.mktemp("slurm") / "project"
     copy_workflow(folder)
     (folder / "overlay.yaml").write_text(yaml.safe_dump(OVERLAY))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def run(slurm, tmp_path_factory, progress) -> Run:
-    folder = checkout(tmp_path_factory.mktemp("slurm") / "project")
-    (folder / "cache").mkdir()
-    environment = {**os.environ, "SNAKEMAKE_OUTPUT_CACHE": str(folder / "cache")}
-    environment.pop("CUDA_VISIBLE_DEVICES", None)  # Slurm sets it
-    printed = []
-    with subprocess.Popen(
-        SNAKEMAKE, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        watchdog = threading.Timer(LONGEST_SECONDS, process.kill)
-        watchdog.start()
-        for line in process.stdout:
-            printed.append(line)
-            if re.search(r"steps \(\d+%\) done|has been submitted|^Error", line):
-                progress(f"Slurm: {line.strip()}")
-        watchdog.cancel()
-    return Run(folder, "".join(printed), process.returncode, single_node.jobs())
+    # Slurm sets the variable
+    environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    printed = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    single_node.start()
+    try:
+        done = subprocess.run(SNAKEMAKE, cwd=folder, env=environment, timeout=LONGEST_SECONDS, **printed)
+        yield Run(folder, done.stdout, done.returncode, single_node.jobs())
+    finally:
+        single_node.stop()
 
 
 def test_a_study_runs_to_its_end_in_slurm_alone(run):
@@ -122,27 +103,3 @@ def test_a_job_killed_for_memory_is_tried_again_with_more(run):
     assert (first["JobState"], second["JobState"]) == ("FAILED", "COMPLETED")
     assert "exceeded memory limit" in Path(first["StdOut"]).read_text()
     assert (run.folder / "results/states" / "/".join(STARVED)).with_suffix(".zarr.zip").is_file()
-
-
-def test_jobs_share_what_the_cache_holds(run):
-    states = list((run.folder / "results/states").rglob("*.zarr.zip"))
-    assert states
-    for file in (*states, run.folder / "results/corpus/clean.parquet"):
-        assert file.resolve().parent == run.folder / "cache"
-
-
-def test_an_interrupt_cancels_the_jobs(slurm, tmp_path):
-    before = len(single_node.jobs())
-    with subprocess.Popen(
-        SNAKEMAKE, cwd=checkout(tmp_path / "project"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            end = time.monotonic() + LONGEST_SECONDS / 2
-            while not any(job["JobState"] == "RUNNING" for job in single_node.jobs()[before:]):
-                assert time.monotonic() < end, "no job started"
-                time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=LONGEST_SECONDS / 2)
-        finally:
-            process.kill()
-    assert {job["JobState"] for job in single_node.jobs()[before:]} <= {"CANCELLED", "COMPLETING"}

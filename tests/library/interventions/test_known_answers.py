@@ -66,6 +66,8 @@ def test_both_sides_of_a_difference_have_the_same_tokens(monkeypatch):
     for column, of_run in (("value", changed), ("untouched", untouched)):
         expected = [cosine_anisotropy(TokenMatrix(np.delete(of, [0, 5, 7], axis=0))) for of in of_run.states]
         np.testing.assert_allclose(rows[column], expected, rtol=1e-5)
+    left = [np.delete(states, [0, 7], axis=0).mean(axis=0) for states in changed.states]
+    np.testing.assert_allclose(made["states"].sort("layer")["state"].to_list(), left, rtol=1e-4, atol=1e-6)
     assert made["doses"]["n_massive"].to_list() == [1]
 
 

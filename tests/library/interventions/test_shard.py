@@ -4,14 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from extracted import EMBEDDED
+from extracted import EMBEDDED, tiny
 from homogenization.interventions.conditions import MASKED, METRICS, STEERING, UNTOUCHED, VIEWS, Condition, cells
 from homogenization.interventions.readings import massive_tokens, pooled, read
 from homogenization.interventions.schemas import SCHEMAS
 from homogenization.run.parquet import read_table, write_table
-from plain_interventions import plain_metrics
 from script import run_script
-from tiny_blocks import saved
+from tiny_models import CONFIGS
 
 READ = ["cosine_anisotropy", "max_explainable_variance"]
 FIRST = Condition(STEERING, "first", 0.1)
@@ -36,7 +35,10 @@ def job(tmp_path):
 
 
 def test_a_shard_has_a_row_for_all_that_is_asked(tmp_path, job):
-    entry = saved(tmp_path / "llama", "llama")
+    model = tiny(CONFIGS["llama"], head=True)
+    for part in (model.network, model.tokenizer):
+        part.save_pretrained(tmp_path / "llama")
+    entry = {"weights": {"path": str(tmp_path / "llama")}, "dtype": "float32", "device": "cpu", "bos": "default"}
     metrics, doses, states = job(entry)
     assert [table.schema for table in (metrics, doses, states)] == [pl.Schema(schema) for schema in SCHEMAS.values()]
     assert doses["condition"].to_list() == ["steering-first-0.1-all"] * 2
@@ -52,22 +54,6 @@ def test_a_shard_has_a_row_for_all_that_is_asked(tmp_path, job):
     assert [table.height for table in job(entry, n_reviews=0)] == [0, 0, 0]
 
 
-def test_numbers_of_states_are_the_plain_ones():
-    """Two massive tokens beside the first leave `without_first`; and other metrics are those of the measures."""
-    states = np.random.default_rng(0).normal(size=(3, 23, 9)).astype(np.float32)
-    states[1:, [0, 5, 11]] *= 40
-    massive = massive_tokens(states)
-    assert massive == {0, 5, 11}
-    assert massive_tokens(states[[1, 0]]) == frozenset()
-    left = np.delete(np.arange(23), [0, 5, 11])
-    for layer, values in enumerate(read(states, massive, METRICS)):
-        found = dict(zip(cells(METRICS), values, strict=True))
-        for cell, expected in plain_metrics(states[layer], left).items():
-            assert found[cell] == pytest.approx(expected, rel=1e-6, abs=1e-9), cell
-    np.testing.assert_allclose(pooled(states, massive), states[:, left].mean(axis=1), rtol=1e-5, atol=1e-7)
-    assert np.isnan(pooled(states, set(range(1, 23)))).all()
-
-
 @pytest.mark.parametrize("n_tokens", [1, 2])
 def test_the_shortest_reviews_have_the_numbers_that_exist(n_tokens):
     states = np.random.default_rng(0).normal(size=(3, n_tokens, 9)).astype(np.float32)
@@ -75,3 +61,4 @@ def test_the_shortest_reviews_have_the_numbers_that_exist(n_tokens):
     assert np.isnan(numbers["all_tokens", "cosine_anisotropy"]).all() == (n_tokens == 1)
     assert np.isnan(numbers["without_first", "cosine_anisotropy"]).all()
     assert np.isfinite(numbers["all_tokens", "max_explainable_variance"]).all()
+    assert np.isnan(pooled(states, ())).all() == (n_tokens == 1)

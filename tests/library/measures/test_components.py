@@ -23,10 +23,22 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.states.forward import forward
 from homogenization.states.texts import Texts
 from measured import degenerate_tokens, plain_numbers
-from tiny_blocks import BEHIND, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH
 from tiny_models import _GROUPED, _SIZE, CONFIGS, beginning, random_texts
 
 KEYS = ("layer", "point", "view", "review_id")
+NETWORKS = CONFIGS | {
+    "mistral": transformers.MistralConfig(**_GROUPED, sliding_window=None),
+    "gemma3": transformers.Gemma3TextConfig(**_GROUPED, head_dim=16, query_pre_attn_scalar=16, sliding_window=32),
+}
+POST_NORM = {"gemma2", "gemma3"}
+MODULES = {  # norm 1, attention, norm 2, feed-forward; what comes out of each is written down by a test's own hooks
+    "GPT2Model": ("ln_1", "attn", "ln_2", "mlp"),
+    "GPTNeoXModel": ("input_layernorm", "attention", "post_attention_layernorm", "mlp"),
+    "BertModel": ("attention.output.LayerNorm", "attention.output.dense", "output.LayerNorm", "output.dense"),
+}
+LLAMA = ("input_layernorm", "self_attn", "post_attention_layernorm", "mlp")
+SANDWICH = ("input_layernorm", "self_attn", "pre_feedforward_layernorm", "mlp")
+BEHIND = ("post_attention_layernorm", "post_feedforward_layernorm")  # norms behind attention and feed-forward network
 
 
 def measure(model, texts):

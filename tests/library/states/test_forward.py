@@ -1,7 +1,8 @@
 """One pass over one text, against transformers' own eager attention in the same network: equal to the bit."""
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -41,18 +42,9 @@ def model(name):
     return model_of(name)
 
 
-@dataclass
-class Eager:
-    """What transformers gives for one text; attention (blocks, heads, queries, keys)."""
-
-    states: list[torch.Tensor]
-    last: torch.Tensor
-    logits: torch.Tensor | None
-    attention: torch.Tensor | None
-
-
 @torch.inference_mode()
 def eager(model, text, attentions=True, **placed):
+    """What transformers gives for one text; attention (blocks, heads, queries, keys)."""
     plain = copy.deepcopy(model.network)
     plain.set_attn_implementation("eager")
     plain.config.tie_last_hidden_states = False
@@ -63,11 +55,11 @@ def eager(model, text, attentions=True, **placed):
     states = after_last[0][0] if isinstance(after_last[0], tuple) else after_last[0]
     base = replace(model, network=plain).base
     last = output.last_hidden_state if "last_hidden_state" in output else base(ids, **given)[0]
-    return Eager(
-        [*(layer[0] for layer in output.hidden_states[: model.n_blocks]), states[0]],
-        last[0],
-        output.logits[0] if "logits" in output else None,
-        torch.stack([weights[0] for weights in output.attentions]) if attentions else None,
+    return SimpleNamespace(
+        states=[*(layer[0] for layer in output.hidden_states[: model.n_blocks]), states[0]],
+        last=last[0],
+        logits=output.logits[0] if "logits" in output else None,
+        attention=torch.stack([weights[0] for weights in output.attentions]) if attentions else None,
     )
 
 

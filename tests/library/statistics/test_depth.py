@@ -8,11 +8,10 @@ from scipy import stats
 
 from homogenization.statistics.depth import DEPTH_SCHEMA, steepest, tabulate
 from homogenization.statistics.values import yardsticks_of
-from library.statistics.shared import MARGIN, metric_rows
-from measured import wide_of
+from measured import metric_rows, wide_of
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"
-RESAMPLING = {"draws": 300, "confidence": 0.9, "seed": 5, "margin": MARGIN}
+RESAMPLING = {"draws": 300, "confidence": 0.9, "seed": 5, "margin": 0.02}
 
 
 def metrics_table(values, metric=RISING, view="all_tokens", **more):

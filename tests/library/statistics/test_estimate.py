@@ -147,13 +147,3 @@ def test_what_is_not_tested_has_a_reason_and_no_test():
     told = estimate(cells_of(both), both, SETTINGS, reason="too few of all")
     assert set(told["verdict"]) == {"not tested"}
     assert told.select(NUMBERS).unpivot()["value"].is_nan().all()
-
-
-def test_false_alarms_over_a_family_are_as_many_as_said():
-    """400 studies of 12 correlated cells without a difference: one is called different in 5 % of them."""
-    generator, settings = np.random.default_rng(5), Settings(draws=500, seed=1)
-    false = 0
-    for _ in range(400):
-        values = generator.standard_normal((20, 1)) + generator.standard_normal((20, 12))
-        false += (estimated(values, family=["metric"], settings=settings)["p_max_t"] < 0.05).any()
-    assert false / 400 == pytest.approx(0.05, abs=4 * (0.05 * 0.95 / 400) ** 0.5)

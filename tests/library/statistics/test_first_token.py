@@ -7,7 +7,7 @@ from scipy import stats
 
 from homogenization.statistics.estimate import Settings
 from homogenization.statistics.first_token import OUTCOME, PREDICTORS, correlations
-from library.statistics.shared import metric_rows
+from measured import metric_rows
 
 NORM, *_, ATTENTION = PREDICTORS
 SETTINGS = Settings(draws=200, confidence=0.9, seed=3)

@@ -8,8 +8,8 @@ import pytest
 from conftest import ROOT
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.variants.natural import move_naturally
+from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import rewrite_reviews
-from moving import phrase_in
 
 PAIRS = [
     ("If you like horror movies, watch this one.", "Watch this one if you like horror movies."),
@@ -78,7 +78,8 @@ def test_a_sentence_in_doubt_stays_as_it_is(sentences, text):
 
 
 def test_the_adjunct_with_a_key_phrase_moves_else_the_longest(sentences):
-    opinion = [phrase_in(KEYED, "opinion")]
+    start = KEYED.index("opinion")
+    opinion = [Phrase("opinion", 0, start, start + len("opinion"))]
     assert move_naturally(sentences[KEYED], opinion, "front")[0] == "In my opinion, the plot is weak without question."
     assert move_naturally(sentences[KEYED], [], "front")[0] == "Without question, the plot, in my opinion, is weak."
 
