@@ -2,8 +2,7 @@
 
 A server forks for each job and runs its script there, with the folder, environment and output of what asked for it.
 That process is this file too (`client`), started by Snakemake in place of Python; if it ends first, its job is killed.
-A script, and the library of its folder, are read anew by each job. That a job lacks an import of its own is found where
-a test runs its rule in a real process.
+That a job lacks an import of its own is found where a test runs its rule in a real process.
 """
 
 import os

@@ -84,14 +84,9 @@ def parts_of(rule: Rule) -> list[str]:
     return value_of(rule.params.code).split()
 
 
-def script_of(rule: Rule) -> Path:
-    """The script of a rule; Snakemake keeps it relative to the rule file."""
-    return (Path(str(rule.snakefile)).parent / rule.script).resolve()
-
-
-def environment_of(rule: Rule) -> Path:
-    """The file of the conda environment of a rule."""
-    return (Path(str(rule.snakefile)).parent / rule.conda_env).resolve()
+def file_of(rule: Rule, path: str) -> Path:
+    """The script of a rule, or the file of its environment, which Snakemake keeps relative to the rule file."""
+    return (Path(str(rule.snakefile)).parent / path).resolve()
 
 
 def pins_of(environment: Path) -> list[str]:
@@ -108,7 +103,7 @@ def imports_of(rule: Rule, at_once: bool = False) -> tuple[set[str], set[str]]:
     named += [*(value_of(rule.params.get("tables")) or {})]
     if rule.script.endswith("plot.py"):
         named += [f"figures.{function.partition('.')[0]}" for function, _ in rule.params.figures]
-    modules, packages, waiting = {*named}, set(), [script_of(rule), *map(_file_of, named)]
+    modules, packages, waiting = {*named}, set(), [file_of(rule, rule.script), *map(_file_of, named)]
     while waiting:
         tree = ast.parse(waiting.pop().read_text("utf-8"))
         for node in tree.body if at_once else ast.walk(tree):

@@ -7,13 +7,6 @@ import numpy as np
 import torch
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.models.network import LanguageModel
-from tiny_models import BIDIRECTIONAL, network
-
-
-def tiny_language_model(name, config):
-    """A `LanguageModel` around a tiny network, with a head where it is causal, whose attention is far from flat."""
-    return LanguageModel(network(config, head=name not in BIDIRECTIONAL), None, 512, "never", {})
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 import transformers
 
+from homogenization.models.network import LanguageModel
+
 VOCABULARY = 300
 WINDOW = 32
 _SIZE = {
@@ -144,6 +146,13 @@ def network(
             if parameter.ndim == 2:
                 parameter.mul_(3)
     return made
+
+
+def language_model(
+    name: str, config: transformers.PreTrainedConfig, dtype: torch.dtype = torch.float32
+) -> LanguageModel:
+    """The same as the library has it, without a tokenizer, and with a head where there is one."""
+    return LanguageModel(network(config, dtype, head=name not in HEADLESS), None, 512, "default", {})
 
 
 def reference(made: transformers.PreTrainedModel, token_ids: list[int]) -> SimpleNamespace:

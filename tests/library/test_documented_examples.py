@@ -1,5 +1,6 @@
-"""The examples of the documentation work."""
+"""The examples of the documentation work; the citation names the version; benchmarks import what the library has."""
 
+import ast
 import re
 import shutil
 from importlib import import_module
@@ -13,6 +14,7 @@ from homogenization.config.claims import load_all_claims
 from homogenization.config.study import load_study
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch
+from homogenization.reading.citation import VERSION
 from pages import blocks
 
 EXAMPLE_PAGES = (
@@ -79,3 +81,16 @@ def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path
     if "variants" in raw:
         raw["variants"] = SMALL["variants"] | raw["variants"]
     load_study(SMALL | {"writers": writers} | raw)
+
+
+def test_the_citation_names_the_version_of_the_project():
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == VERSION
+
+
+def test_scripts_beside_the_library_import_what_it_has():
+    """No test runs them whole: most need weights, hours or a GPU."""
+    nodes = [node for path in (ROOT / "benchmarks").glob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    asked = [(n.module, name.name) for n in nodes if isinstance(n, ast.ImportFrom) for name in n.names]
+    asked = [(module, name) for module, name in asked if module.startswith("homogenization")]
+    assert asked
+    assert not [f"{module}: {name}" for module, name in asked if not hasattr(import_module(module), name)]

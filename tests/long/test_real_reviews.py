@@ -6,8 +6,6 @@ from conftest import ROOT, Project, copy_workflow
 from homogenization.models.weights import resolve_weights
 from plain_numbers import compare_with_tables
 
-CONTRASTS = {"min_reviews": 6}
-
 
 def test_real_reviews_through_real_models(tmp_path, imdb, stories):
     """A trained encoder and a trained decoder."""
@@ -23,7 +21,7 @@ def test_real_reviews_through_real_models(tmp_path, imdb, stories):
     config["metrics"].append("first_token_attention_share")
     config["mauve"] = {"n_tokens": 200}
     # what is compared here are metrics of states
-    config |= {"components": None, "contrasts": CONTRASTS}
+    config |= {"components": None, "contrasts": {"min_reviews": 6}}
     project = Project(tmp_path / "project", config)
     project.make("tables", "results/tables/claims.csv")
     results = project.folder / "results"

@@ -42,7 +42,6 @@ SNAKEMAKE = (
     *("--slurm-status-command", "squeue"),
     *("--set-resources", f"extract_states:mem_mb={MEMORY}", "--set-threads", "extract_states=1"),
 )
-LONGEST_SECONDS = 1200
 HEADER = re.compile(r"INFO rule \w+, host \S+, Slurm job (\w+), CUDA_VISIBLE_DEVICES=(\S+)\n")
 
 
@@ -76,7 +75,7 @@ def run(tmp_path_factory) -> Iterator[Run]:
     printed = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     single_node.start()
     try:
-        done = subprocess.run(SNAKEMAKE, cwd=folder, env=environment, timeout=LONGEST_SECONDS, **printed)
+        done = subprocess.run(SNAKEMAKE, cwd=folder, env=environment, timeout=1200, **printed)
         yield Run(folder, done.stdout, done.returncode, single_node.jobs())
     finally:
         single_node.stop()

@@ -1,8 +1,5 @@
 """Trained models through the whole workflow: from reviews outside of the sample to tables and figures."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import polars as pl
 
 from conftest import LLAMA
@@ -12,9 +9,9 @@ STEPS = 100
 SECTIONS = ("components", "interventions", "consequences", "claims")
 
 
-def entry(fields: Mapping = MappingProxyType({}), **options) -> dict:
+def entry(fields: dict | None = None, **options) -> dict:
     """An entry of `models` with two seeds."""
-    weights = {"trained": {"of": {"random": SMOLLM3 | fields}, "steps": STEPS, **options}, "seeds": [0, 1]}
+    weights = {"trained": {"of": {"random": SMOLLM3 | (fields or {})}, "steps": STEPS, **options}, "seeds": [0, 1]}
     return {"weights": weights, "bos": "always"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ROOT
 from homogenization.config.models import TrainedWeights
-from loaded_rules import JOB, SCRIPTS, environment_of, imports_of, loaded_rules, parts_of, pins_of, script_of, value_of
+from loaded_rules import JOB, SCRIPTS, file_of, imports_of, loaded_rules, parts_of, pins_of, value_of
 
 RULES = loaded_rules()
 RULE_FILES = [*ROOT.glob("workflow/rules/*.smk"), ROOT / "workflow/Snakefile", ROOT / "Snakefile"]
@@ -25,7 +25,7 @@ def test_a_rule_has_a_log_a_gpu_where_it_computes_on_one_and_an_environment_for_
     assert ("gpu" in rule.resources) == (rule.name in ON_A_GPU)
     assert "gpu" not in rule.resources or {"mem_mb", "runtime"} <= rule.resources.keys()
     _, packages = imports_of(rule, at_once=True)
-    assert packages <= {pin.partition("==")[0] for pin in pins_of(environment_of(rule))}
+    assert packages <= {pin.partition("==")[0] for pin in pins_of(file_of(rule, rule.conda_env))}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=str)
@@ -77,7 +77,7 @@ def test_cached_rules_name_their_wildcards_in_params():
 
 
 def test_every_script_has_its_rule():
-    assert {path.stem for path in SCRIPTS.glob("*.py")} == {script_of(rule).stem for rule in RULES.values()}
+    assert {path.stem for path in SCRIPTS.glob("*.py")} == {file_of(rule, rule.script).stem for rule in RULES.values()}
 
 
 def test_nothing_private_of_snakemake_is_read_or_set():

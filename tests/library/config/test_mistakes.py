@@ -41,7 +41,6 @@ SOURCES = "hub, path, package, wheel"
         ("interventions.blocks", [[2, 1]], "interventions.blocks: [2, 1] names no blocks; allowed: all, first"),
         ("models", {}, "models: {} is not allowed; dictionary should have at least 1 item"),
         ("models.mine", "gpt2", "models.mine: 'gpt2' is not allowed; input should be a mapping of keys"),
-        ("variants", ["front"], "variants: ['front'] is not allowed; input should be a mapping of keys"),
         ("variants.a/b", {"rewriter": "none"}, "variants: 'a/b' is not allowed; string should match pattern"),
         ("variants.original", None, "variants: needs 'original: {rewriter: none}'"),
         # places
@@ -63,7 +62,6 @@ SOURCES = "hub, path, package, wheel"
         # weights
         ("models.m.weights", "gpt2", "'gpt2' names no source; write {hub: gpt2}, or another of hub, path, package"),
         ("models.m.weights", {}, f"models.m.weights: name exactly one of {SOURCES}, random, trained; found {{}}"),
-        ("models.m.weights", {"hub": "a/b", "path": "c"}, "found ['hub', 'path']"),
         ("models.m.weights", {"path": "no/such"}, "'no/such' is no folder; relative paths start at the working"),
         ("models.m.weights", {"path": "config", "gguf": "t.gguf"}, "the folder 'config' has no file 't.gguf'"),
         ("models.m.weights", {"package": "no_such_package"}, "'no_such_package' is not installed; install it or use"),

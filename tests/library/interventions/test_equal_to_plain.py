@@ -17,9 +17,8 @@ from plain_interventions import (
     plain_metrics,
     plain_steering,
     run_plainly,
-    tiny_language_model,
 )
-from tiny_models import _GROUPED, CONFIGS, FURTHER, random_texts
+from tiny_models import _GROUPED, CONFIGS, FURTHER, language_model, random_texts
 
 _MIXED = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "sliding_window": 12}
 MADE = {
@@ -57,7 +56,7 @@ def plain_of(condition, review, untouched):
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_condition_equals_its_plain_implementation(name):
-    model = tiny_language_model(name, ARCHITECTURES[name])
+    model = language_model(name, ARCHITECTURES[name])
     rotary = name not in {"gpt2", "bert"}
     runs = {review: run(model, token_ids) for review, token_ids in TEXTS.items()}
     plain = {review: run_plainly(model.network, token_ids) for review, token_ids in TEXTS.items()}
@@ -79,7 +78,7 @@ def test_every_condition_equals_its_plain_implementation(name):
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "qwen2_sliding", "gpt2", "bert"])
 def test_the_tables_of_every_condition_have_the_plain_numbers(name):
-    model = tiny_language_model(name, ARCHITECTURES[name])
+    model = language_model(name, ARCHITECTURES[name])
     conditions = [Condition(UNTOUCHED), *CONDITIONS[::3], *CONDITIONS[-1:]]
     for condition in conditions if name not in {"gpt2", "bert"} else conditions[:-1]:
         tables = intervene(model, TEXTS, condition, METRICS, seed=0)

@@ -15,14 +15,13 @@ from homogenization.interventions.passes import run, run_in
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.metrics.geometry import TokenMatrix, cosine_anisotropy
 from homogenization.run.errors import HomogenizationError
-from plain_interventions import tiny_language_model
-from tiny_models import CONFIGS, WITHOUT_INTERFACE, random_texts
+from tiny_models import CONFIGS, WITHOUT_INTERFACE, language_model, random_texts
 
 TEXTS = list(map(np.array, random_texts([40, 7, 140])))
 
 
 def tiny(name):
-    return tiny_language_model(name, (CONFIGS | WITHOUT_INTERFACE)[name])
+    return language_model(name, (CONFIGS | WITHOUT_INTERFACE)[name])
 
 
 @pytest.mark.parametrize("name", CONFIGS)

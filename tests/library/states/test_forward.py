@@ -18,6 +18,7 @@ from tiny_models import (
     HEADLESS,
     REFUSED,
     WITHOUT_INTERFACE,
+    language_model,
     network,
     random_texts,
 )
@@ -28,10 +29,6 @@ TEXTS = random_texts([70, 1])
 TEXTS[0][7] = 3
 
 
-def model_of(name, configs=ALL, dtype=torch.float32):
-    return LanguageModel(network(configs[name], dtype, head=name not in HEADLESS), None, 512, "default", {})
-
-
 @pytest.fixture(scope="module", params=ALL)
 def name(request):
     return request.param
@@ -39,7 +36,7 @@ def name(request):
 
 @pytest.fixture(scope="module")
 def model(name):
-    return model_of(name)
+    return language_model(name, ALL[name])
 
 
 @torch.inference_mode()
@@ -118,7 +115,7 @@ def test_all_tokens_at_one_position(model, name):
 
 @pytest.mark.parametrize("name", WITHOUT_INTERFACE)
 def test_states_without_the_interface_and_no_attention(name):
-    model = model_of(name, WITHOUT_INTERFACE)
+    model = language_model(name, WITHOUT_INTERFACE[name])
     result = forward(model, TEXTS[0])
     assert_same_states(result, eager(model, TEXTS[0], attentions=False))
     assert (model.causal, model.has_head) == (name not in BIDIRECTIONAL, name not in HEADLESS)
@@ -138,7 +135,7 @@ def test_architectures_without_one_residual_stream_are_refused_by_name(name):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_a_pass_in_another_dtype(name, dtype):
     """Eager attention of a float64 network has its softmax in float32, and ours in float64."""
-    model = model_of(name, dtype=dtype)
+    model = language_model(name, ALL[name], dtype)
     seen = []
     result = forward(model, TEXTS[0], watch=lambda attention: seen.append(attention.weights.dtype) or attention.weights)
     expected = eager(model, TEXTS[0])

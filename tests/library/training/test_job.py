@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 import torch
 
-from conftest import LLAMA
 from homogenization.models.network import load_model
 from homogenization.models.untrained import build_random_model
 from homogenization.names.training import LOSSES_SCHEMA
@@ -19,7 +18,6 @@ from homogenization.training.texts import reviews_to_train_on
 OPTIONS = {"of": {}, "steps": 12, "learning_rate": 3e-3, "lora": None}
 PENALTY = {"metric": "cosine", "weight": 0.0, "layers": [1, 2]}
 GPT2 = {"model_type": "gpt2", "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 64}  # with dropout
-SMOLLM3 = LLAMA | {"model_type": "smollm3", "num_hidden_layers": 1}
 
 
 def train(folder: Path, start: Path, reviews, seed: int = 0, penalty=(), weights=None, **changed) -> pl.DataFrame:
