@@ -1,6 +1,13 @@
-"""Trained models through the whole workflow: from reviews outside of the sample to tables and figures."""
+"""Trained models through the whole workflow: from reviews outside of the sample to tables and figures; and a kill."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import polars as pl
+import psutil
 
 from conftest import LLAMA
 
@@ -30,6 +37,8 @@ def test_models_are_trained_and_read_and_an_edit_trains_what_it_touches(project)
     losses = next(name for name in project.planned_files() if name.endswith("/losses.parquet"))
     done = project.run("--cores", "2", f"results/{losses}")
     assert done.returncode == 0, done.stdout
+    whole = kill_and_run_again(project, project.folder / "results" / Path(losses).parent)
+    assert (project.folder / "results" / losses).with_name("model.safetensors").read_bytes() == whole
     project.make("states")
     done = project.run("--cores", "2")
     assert done.returncode == 0, done.stdout
@@ -52,3 +61,27 @@ def test_models_are_trained_and_read_and_an_edit_trains_what_it_touches(project)
     project.config["models"]["diverse"]["weights"]["trained"]["penalty"]["weight"] = 1.0
     project.config["models"]["none"]["weights"]["seeds"] = [0, 1, 2]
     assert project.planned()["train_model"] == 1
+
+
+def kill_and_run_again(project, trained: Path) -> bytes:
+    """Train a model once more, kill its job on the way and run the command again; the weights of the first time."""
+    weights = trained / "model.safetensors"
+    before = weights.read_bytes()
+    weights.unlink()
+    checkpoints = Path(f"{trained}.checkpoints")
+    target = f"results/training/{trained.name}/model.safetensors"
+    command = [sys.executable, "-m", "snakemake", *project._arguments("--cores", "1", target)]
+    with subprocess.Popen(command, cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        while not any(checkpoints.glob("*/checkpoint-4?/trainer_state.json")):
+            assert run.poll() is None, "it ended without a checkpoint"
+            time.sleep(0.01)
+        for process in psutil.Process(run.pid).children(recursive=True):
+            process.kill()
+        assert run.wait() != 0
+    assert not weights.exists()
+    done = project.run("--cores", "1", target)
+    assert done.returncode == 0, done.stdout
+    log = (project.folder / f"results/logs/training/{trained.name}.log").read_text()
+    assert min({int(step) for step in re.findall(rf"(\d+)/{STEPS} ", log)} - {0}) > 40, "it went on"
+    assert not checkpoints.exists()
+    return before

@@ -1,4 +1,4 @@
-"""Estimates of how far the components of a block move an anisotropy."""
+"""Estimates of how far the components of a block move an anisotropy or the dimension."""
 
 from collections.abc import Sequence
 

@@ -164,7 +164,7 @@ class Component(Kind):
     """The change of a number from the input to the output of components of a block, mean over the blocks."""
 
     table = "components"
-    metric: Literal["cosine_anisotropy", "singular_anisotropy", "intrinsic_dimension", "neighbourhood_overlap"]
+    metric: Literal["cosine_anisotropy", "singular_anisotropy", "intrinsic_dimension"]
     change: ComponentName | None = None
     """Component whose change it is."""
     largest: list[ComponentName] | None = Field(None, min_length=1, max_length=3)

@@ -74,7 +74,7 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
     clean = worded.unique("text", keep="first", maintain_order=True)
     if clean.is_empty():
         raise HomogenizationError(
-            f"none of the {len(raw)} rows of the corpus has both words and a label. Check text_column and label_column."
+            f"none of the {len(raw)} rows has both words and a label. Check text_column and label_column."
         )
     summary = (
         f"corpus: {len(clean)} reviews of {len(raw)} rows are left after cleaning ({len(raw) - len(worded)} without "
