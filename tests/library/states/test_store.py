@@ -7,6 +7,7 @@ import pytest
 import xarray
 from zarr.storage import ZipStore
 
+from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
 from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
 
@@ -40,6 +41,14 @@ def test_everything_comes_back(tmp_path, states):
         with pytest.raises(ValueError, match="layer 3 is not among"):
             store.residual_stream(3)
     assert os.listdir(tmp_path) == ["s.zarr.zip"]
+
+
+@pytest.mark.parametrize("content", [None, b"PK and half a store"])
+def test_what_is_no_store_is_refused(tmp_path, content):
+    if content:
+        (tmp_path / "s.zarr.zip").write_bytes(content)
+    with pytest.raises(HomogenizationError, match="is no store of states"), open_store(tmp_path / "s.zarr.zip"):
+        pass
 
 
 def test_xarray_reads_a_store_by_its_dimensions(tmp_path, states):

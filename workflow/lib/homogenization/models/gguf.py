@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTra
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 
 from homogenization.models.built import save_model
-from homogenization.models.weights import fetch_gguf, told
+from homogenization.models.weights import failure, fetch_gguf
 from homogenization.run.errors import HomogenizationError
 
 # byte-level vocabularies whose texts are split as GPT-2 splits them, which is what transformers does by itself; True:
@@ -47,7 +47,7 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
         link = Path(scratch, "alone", "model.gguf")
         link.parent.mkdir()
         link.symlink_to(path.absolute())
-        with told(f"{described} can't be read"):
+        with failure(f"{described} can't be read"):
             reader = GGUFReader(link)
             _refuse_what_is_not_read(reader, described)
             network, tokenizer = _network(link, reader, described), _tokenizer(link, reader)
@@ -87,12 +87,12 @@ def _network(path: Path, reader: GGUFReader, described: str) -> PreTrainedModel:
         quantization_config=GgufConfig(dequantize=True),
         trust_remote_code=False,
     )
-    held = sum(int(tensor.n_elements) for tensor in reader.tensors)
-    taken = sum(map(torch.numel, network.parameters()))
-    if taken != held:
+    n_in_file = sum(int(tensor.n_elements) for tensor in reader.tensors)
+    n_parameters = sum(map(torch.numel, network.parameters()))
+    if n_parameters != n_in_file:
         raise HomogenizationError(
-            f"{described} holds {held:,} numbers, and transformers' {type(network).__name__} takes {taken:,}: some "
-            "would be random or left out. Fetch the whole file again, or use the model's safetensors."
+            f"{described} holds {n_in_file:,} numbers, transformers' {type(network).__name__} takes {n_parameters:,}: "
+            "some would be random or left out. Fetch the whole file again, or use the model's safetensors."
         )
     return network
 

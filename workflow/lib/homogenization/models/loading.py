@@ -14,13 +14,13 @@ from transformers import (
 )
 
 from homogenization.models.blocks import base_of, refuse_several_streams
-from homogenization.models.weights import told
+from homogenization.models.weights import failure
 from homogenization.run.errors import HomogenizationError
 
 
 def load_config(folder: Path) -> PreTrainedConfig:
     """The configuration in `folder`; refused where transformers does not know it by itself."""
-    with told(f"{folder / 'config.json'}: no configuration that transformers knows by itself, without a model's code"):
+    with failure(f"{folder / 'config.json'}: no configuration that transformers knows without a model's code"):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     # how attention is computed, and the form of the output, are the caller's choice and not the file's
     config._attn_implementation, config.return_dict = None, True
@@ -34,7 +34,7 @@ def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
         HomogenizationError: its class refuses the configuration, or it has not one residual stream.
     """
     refuse_several_streams(config)
-    with told(f"{config.name_or_path}: no network can be made of its config.json"), torch.device("meta"):
+    with failure(f"{config.name_or_path}: no network can be made of its config.json"), torch.device("meta"):
         return AutoModel.from_config(config, trust_remote_code=False)
 
 
@@ -61,7 +61,7 @@ def load_network(
     # on a GPU, cuDNN's attention makes a plan for each new length of a text, which takes longer than the pass
     torch.backends.cuda.enable_cudnn_sdp(False)
     options = {"config": load_config(folder), **options, "use_safetensors": True, "trust_remote_code": False}
-    with told(f"{folder}: the weights can't be loaded in {dtype}"):
+    with failure(f"{folder}: the weights can't be loaded in {dtype}"):
         network, loading = auto_class.from_pretrained(
             folder, dtype=getattr(torch, dtype), output_loading_info=True, **options
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homogenization.models.weights import told
+from homogenization.models.weights import failure
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.log import announce
 
@@ -36,7 +36,7 @@ def load_tokenizer(folder: Path, bos: str = "default") -> "PreTrainedTokenizerBa
     from homogenization.models.loading import load_config
 
     config = load_config(folder)
-    with told(f"{folder}: no tokenizer can be loaded; fetch its files, such as tokenizer.json, again"):
+    with failure(f"{folder}: no tokenizer can be loaded; fetch its files, such as tokenizer.json, again"):
         whole = (folder / "tokenizer.json").is_file()
         tokenizer = _of_file(folder) if whole else AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     if not tokenizer.is_fast:

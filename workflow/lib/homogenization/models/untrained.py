@@ -14,7 +14,7 @@ from tokenizers.trainers import BpeTrainer
 from transformers import CONFIG_MAPPING, AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreTrainedTokenizerFast
 
 from homogenization.models.built import save_model
-from homogenization.models.weights import told
+from homogenization.models.weights import failure
 from homogenization.run.errors import HomogenizationError, nearest
 
 _BOS, _EOS = "<s>", "</s>"
@@ -37,10 +37,10 @@ def build_random_model(
     """
     tokenizer = train_tokenizer(texts)
     config = _config(random, tokenizer)
-    auto_class = AutoModelForCausalLM if head else AutoModel
-    with told(f"weights.random: no {auto_class.__name__} of {config.model_type}"), torch.random.fork_rng(devices=[]):
+    auto = AutoModelForCausalLM if head else AutoModel
+    with failure(f"weights.random: no {auto.__name__} of {config.model_type}"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        network = auto.from_config(config, dtype=torch.float32, trust_remote_code=False)
     most = getattr(config, "max_position_embeddings", None)
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=_BOS, eos_token=_EOS, model_max_length=most)
     save_model(network, fast, folder)
@@ -76,5 +76,5 @@ def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig
         "eos_token_id": tokenizer.token_to_id(_EOS),
         "pad_token_id": None,
     }
-    with told(f"weights.random: {model_type} refuses this configuration"):
+    with failure(f"weights.random: {model_type} refuses this configuration"):
         return config_class(**fields | vocabulary)

