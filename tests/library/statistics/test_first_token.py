@@ -49,4 +49,4 @@ def test_a_first_token_that_is_the_same_in_every_review_has_none():
     x, y = values["all_tokens", NORM], values["raw", OUTCOME]
     assert found["mean"] == pytest.approx(np.mean([stats.spearmanr(x[:, n], y[:, n]).statistic for n in (2, 3)]))
     values["all_tokens", NORM] = np.full((30, 4), 7.0)
-    assert NORM not in table_of(values)["statistic"]
+    assert set(table_of(values).filter(statistic=NORM)["verdict"]) == {"not tested"}

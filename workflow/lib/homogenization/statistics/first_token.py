@@ -6,7 +6,7 @@ import polars as pl
 from homogenization.metrics.registry import ALL_TOKENS
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
-from homogenization.names.verdicts import HIGHER, LOWER, UNDECIDED
+from homogenization.names.verdicts import HIGHER, LOWER, NOT_TESTED, UNDECIDED
 from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings
 from homogenization.tables.over_reviews import as_array
 
@@ -38,10 +38,12 @@ def correlations(values: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         for predictor in PREDICTORS:
             cells = (rows.filter(view=view, metric=OUTCOME), rows.filter(view=ALL_TOKENS, metric=predictor))
             x, y = (as_array(cell, "value", *axes) for cell in cells)
-            layers = _varies(x) & _varies(y)
-            if layers.any():
-                numbers = within_layers(x[:, layers], y[:, layers], settings)
-                found.append({"view": view, "metric": OUTCOME, "statistic": predictor, **numbers})
+            row = {"view": view, "metric": OUTCOME, "statistic": predictor}
+            if (layers := _varies(x) & _varies(y)).any():
+                found.append(row | within_layers(x[:, layers], y[:, layers], settings))
+            elif np.isfinite(x).any() and np.isfinite(y).any():
+                same = f"{OUTCOME if _varies(x).any() else predictor} is the same in every review"
+                found.append(row | {"n_reviews": 0, "verdict": NOT_TESTED, "reason": same})
     schema = dict.fromkeys(("view", "metric", "statistic"), pl.String) | ESTIMATE_SCHEMA
     return pl.DataFrame(found, schema=schema).with_columns(pl.selectors.float().fill_null(np.nan))
 
