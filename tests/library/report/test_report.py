@@ -63,7 +63,7 @@ def test_a_verdict_that_the_first_token_turns_is_said_in_one_sentence(read):
 def test_groups_stand_below_the_whole_and_a_mark_has_its_footnote(read):
     rows = read.tables["verdicts"]
     at = next(place for place, row in enumerate(rows) if "Front is lower" in row[0])
-    assert [row[0].strip() for row in rows[at + 1 : at + 3]] == ["news", BAD]
+    assert [row[0].strip() for row in rows[at + 1 : at + 3]] == ["category news", f"category {BAD}"]
     assert [numbers(row[1]) for row in rows[at + 1 : at + 3]] == [[0.05, 0.03, 0.07, 20], [-0.07, -0.08, -0.06, 20]]
     marked = [row[2] for row in rows if "*" in row[2]]
     assert len(marked) == 2

@@ -20,6 +20,7 @@ def shown_of(study: Study) -> dict[str, Any]:
         "margin": study.contrasts.margin,
         "threshold": study.similarity.threshold,
         "min_reviews": study.contrasts.min_reviews,
+        "by": study.contrasts.by or "",
     }
 
 
@@ -31,6 +32,7 @@ def report_parameters(study: Study) -> dict[str, Any]:
     controls = {control for of_variant in study.controls.values() for control in of_variant.values()}
     return {
         **{key: [list(pair) for pair in shown_of(study)[key].items()] for key in ("models", "variants")},
+        "by": study.contrasts.by or "",
         "sources": {claim["claim"]: claim["source"] for claim in study.judged_claims},
         "weights": {name: _given(model.weights) for name, model in study.models.items()},
         "corpus": {name: value for name, value in _given(study.corpus).items() if name in shown_keys},

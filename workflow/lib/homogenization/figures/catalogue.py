@@ -88,8 +88,8 @@ def _contrasts(study: Any) -> Iterable[dict[str, str]]:
 
 
 _ENTRIES = (
-    _Entry("disorder.disorder", "Answer", "Disorder, not position", _has_ladder),
-    _Entry("curves.one_token", "Answer", "The collapse is one token", _has_rank),
+    _Entry("disorder.disorder", "Answer", "Disorder or position?", _has_ladder),
+    _Entry("curves.one_token", "Answer", "Is a collapse that of one token?", _has_rank),
     _Entry("curves.metric", "Metrics", "", drawn_metrics, _metrics, "metrics"),
     _Entry("curves.first_token", "Metrics", "The first token", lambda study: FIRST_TOKEN & {*study.metrics}),
     _Entry("curves.extrema", "Metrics", "Peaks and troughs over depth", of("contrasted_metrics")),

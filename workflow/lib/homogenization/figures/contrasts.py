@@ -23,7 +23,7 @@ def contrast(tables: Tables, shown: Shown) -> Figure:
     """
     table = _shares(tables["contrasts"], shown)
     rows = {(None, ORIGINAL): (whole := "Each variant − original")}
-    rows |= {(group, ORIGINAL): f"{whole}: {group}" for group in table["group"].unique().drop_nulls().sort()}
+    rows |= {(group, ORIGINAL): f"{whole}: {shown.by} {group}" for group in table["group"].unique().drop_nulls().sort()}
     controlled = {name: label for name, label in shown.variants.items() if name != ORIGINAL}
     rows |= {(None, name): f"{label} − each of its controls" for name, label in controlled.items()}
     rows |= {(None, DISORDER): "Each variant, beyond disorder of its size"}

@@ -35,7 +35,8 @@ def one_token(tables: Tables, shown: Shown) -> Figure:
     panels = Panels(shown.models, height=2.7, share="xy")
     for (_, model), axes in panels.axes.items():
         draw_lines(axes, table.filter(model=model), styles, hue="view")
-    axes.set_ylim(bottom=0)
+    top = max((axes.dataLim.y1 for axes in panels.axes.values() if axes.lines), default=1)
+    axes.set_ylim(0, 1.06 * top)
     drawn = table.filter(pl.col("view").is_in(list(labels)))
     return panels.finish(shown, drawn, legend_of(labels, styles), x=DEPTH, y=metric.label)
 

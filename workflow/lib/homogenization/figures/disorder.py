@@ -1,4 +1,4 @@
-"""Disorder, not position: changes of metrics against changes of loss, at the output and over depth."""
+"""Disorder or position? Changes of metrics against changes of loss, at the output and over depth."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product

@@ -45,6 +45,7 @@ class Shown:
     margin: float = 0.0  # differences are negligible within this share of the yardstick
     threshold: float = 0.0  # least F1 at which a rewritten review is accepted
     min_reviews: int = 0  # fewest accepted reviews of a rewritten variant that is drawn
+    by: str = ""  # column of the corpus whose values are the groups of reviews
     title: str = ""
     metric: str = ""
     view: str = ""

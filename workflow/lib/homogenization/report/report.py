@@ -63,7 +63,7 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     return render(
         "report.jinja",
         **labels,
-        **{name: shown[name] for name in ("sources", "weights", "corpus")},
+        **{name: shown[name] for name in ("by", "sources", "weights", "corpus")},
         claims=claims,
         main=main,
         untested=verdicts.untested(claims),
