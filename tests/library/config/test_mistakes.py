@@ -42,6 +42,7 @@ SOURCES = "hub, path, package, wheel"
         ("models", {}, "models: {} is not allowed; dictionary should have at least 1 item"),
         ("models.mine", "gpt2", "models.mine: 'gpt2' is not allowed; input should be a mapping of keys"),
         ("variants.a/b", {"rewriter": "none"}, "variants: 'a/b' is not allowed; string should match pattern"),
+        ("variants.random_pairs", {"rewriter": "rules", "position": "end"}, "'random_pairs' has another meaning"),
         ("variants.original", None, "variants: needs 'original: {rewriter: none}'"),
         # places
         ("results", "README.md", "results: 'README.md' is a file; name a folder"),

@@ -23,7 +23,7 @@ from homogenization.interventions.conditions import UNTOUCHED, Condition, condit
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT, describe_metric
-from homogenization.names.variants import ORIGINAL
+from homogenization.names.variants import DISORDER, ORIGINAL, RANDOM_PAIRS
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Name, Section, names_of, without_nulls
 
@@ -82,7 +82,9 @@ class Study(Section):
     @field_validator("variants")
     @classmethod
     def original_among_variants(cls, variants: dict[str, Any]) -> dict[str, Any]:
-        """The untouched reviews are a variant, since everything is compared with them."""
+        """The untouched reviews are a variant, and no variant bears a name that tables use."""
+        if taken := variants.keys() & {RANDOM_PAIRS, DISORDER}:
+            raise ValueError(f"{', '.join(taken)!r} has another meaning in the tables; rename the variant")
         if variants.get(ORIGINAL) != texts.Untouched(rewriter="none"):
             raise ValueError("needs 'original: {rewriter: none}': every comparison starts from the untouched reviews")
         return variants

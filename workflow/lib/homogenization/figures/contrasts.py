@@ -10,9 +10,8 @@ from homogenization.figures.grammar import Panels, Shown, Tables, draw_lines, le
 from homogenization.figures.style import DECISIONS, DEPTH, MARGINS, variant_styles
 from homogenization.metrics.catalogue import likeness
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.names.variants import ORIGINAL
+from homogenization.names.variants import DISORDER, ORIGINAL
 from homogenization.names.verdicts import DECIDED, NOT_TESTED
-from homogenization.statistics.rest import DISORDER
 
 
 def contrast(tables: Tables, shown: Shown) -> Figure:

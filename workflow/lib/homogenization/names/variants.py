@@ -4,6 +4,8 @@
 ORIGINAL = "original"
 # the variant of the pairs of unrelated reviews, the baseline of similarity
 RANDOM_PAIRS = "random_pairs"
+# stands as `minus`: the ladder's curve is subtracted
+DISORDER = "disorder"
 # sides of a sentence, to which phrases can move
 SIDES = ("front", "end")
 # which question a control answers (docs/texts.md)

@@ -10,11 +10,11 @@ import polars as pl
 
 from homogenization.names.columns import columns
 from homogenization.names.consequences import PREDICTED, PREDICTIONS
-from homogenization.names.variants import ORIGINAL
+from homogenization.names.variants import DISORDER, ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_tables
 from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate
-from homogenization.statistics.rest import DISORDER, FEWEST_STEPS, halves, rest
+from homogenization.statistics.rest import FEWEST_STEPS, halves, rest
 from homogenization.statistics.values import Values
 from homogenization.tables.comparisons import same_texts, too_few
 from homogenization.tables.metrics import VALUES_SCHEMA, values_of

@@ -11,7 +11,6 @@ import numpy as np
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.statistics.estimate import means
 
-DISORDER = "disorder"  # stands as `minus`: the ladder's curve is subtracted
 FEWEST_STEPS = 2  # of a ladder
 
 Changes = tuple[
