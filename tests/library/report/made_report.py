@@ -33,6 +33,7 @@ SHOWN = {
     "models": MODELS,
     "variants": VARIANTS,
     "by": "category",
+    "margin": 0.02,
     "sources": {"front-lower": "A paper", "own": f"Mine {BAD}"},
     "weights": {"big": {"hub": "someone/big", "revision": "0a1b"}, "small": {"wheel": "small==1", "gguf": "s.Q4.gguf"}},
     "corpus": {"source": "texts.csv", "n_reviews": 20},
@@ -61,14 +62,16 @@ def claims_table():
         (*lower, "small", "raw", "all", 20, *unsure),
         (*lower, "big", "raw_without_first", "all", 20, *unsure),
         (*lower, "big", "raw", "all", 20, *up),
+        (*lower, "small", "pooled_centred", "all", 2, *down),
+        (*lower, "big", "pooled_centred", "all", 2, *unsure),
         *((*own, "small", "raw", layers, 18, *less) for layers in ("all", "output")),
         ("end-lower", "End is lower.", "big", *[None] * 6, "not tested"),
     ]
     columns = ["claim", "statement", "model", "view", "layers", "n_reviews", "estimate", "ci_low", "ci_high", "verdict"]
-    compared = ["front − original"] * 4 + ["front − inward"] * 2 + ["end − original"]
+    compared = ["front − original"] * 6 + ["front − inward"] * 2 + ["end − original"]
     more = {"statistic": "contrast", "metric": METRIC, "yardstick": 0.5, "compared": compared}
     told = pl.DataFrame(rows, columns, orient="row").to_dict() | {
-        "reason": [None] * 6 + ["no variant `end`"],
+        "reason": [None] * 8 + ["no variant `end`"],
         "p": 0.001,
     }
     return example_table(CLAIMS_SCHEMA, **told, **more)

@@ -71,7 +71,7 @@ def test_groups_stand_below_the_whole_and_a_mark_has_its_footnote(read):
 
 
 def test_what_to_distrust_is_said_where_it_applies(read, tmp_path):
-    doubts = ["Few texts: some verdicts rest on 18", "Quantised weights: Small", "Inward: 11 of 20 texts", "No control"]
+    doubts = ["Few texts: a verdict rests on 18", "Quantised weights: Small", "Inward: 11 of 20 texts", "No control"]
     doubts += ["Unbalanced control, front − inward: first word", f"{BIG}: 3 texts were too long"]
     for doubt in doubts:
         assert doubt in read.text

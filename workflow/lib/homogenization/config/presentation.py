@@ -33,6 +33,7 @@ def report_parameters(study: Study) -> dict[str, Any]:
     return {
         **{key: [list(pair) for pair in shown_of(study)[key].items()] for key in ("models", "variants")},
         "by": study.contrasts.by or "",
+        "margin": study.contrasts.margin,
         "sources": {claim["claim"]: claim["source"] for claim in study.judged_claims},
         "weights": {name: _given(model.weights) for name, model in study.models.items()},
         "corpus": {name: value for name, value in _given(study.corpus).items() if name in shown_keys},

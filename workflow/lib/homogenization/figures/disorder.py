@@ -99,16 +99,20 @@ _AROUND = [(np.cos(angle), np.sin(angle)) for angle in np.pi * np.array([0, 1, 0
 
 
 def label_points(axes: Axes, points: Sequence[Mapping[str, Any]], shown: Shown) -> None:
-    """Write the labels of points (loss, mean, variant) beside them: off each other, points, zero and the ladder.
+    """Write the labels of points (loss, mean, variant) beside them: off each other, points, their intervals, zero and the ladder.
 
     Each takes the nearest free place around its point, or the one where it hides least; a line leads to one that is not
     close by. The layout of the figure has to be final.
     """
     renderer, pixels = FigureCanvasAgg(axes.figure).get_renderer(), axes.transData.transform
     ladder = next(line for line in axes.lines if line.get_label() == "ladder").get_path().interpolated(60)
-    zero = [(x, 0.0) for x in np.linspace(*axes.get_xlim(), 80)]
+    lines = [(x, 0.0) for x in np.linspace(*axes.get_xlim(), 80)]
+    lines += [(0.0, y) for y in np.linspace(*axes.get_ylim(), 80)]
+    for p in points:
+        lines += [(x, p["mean"]) for x in np.linspace(p["loss_low"], p["loss_high"], 9)]
+        lines += [(p["loss"], y) for y in np.linspace(p["ci_low"], p["ci_high"], 9)]
     marks = [
-        *((place, 1) for place in pixels([*ladder.vertices, *zero])),
+        *((place, 1) for place in pixels([*ladder.vertices, *lines])),
         *((pixels((p["loss"], p["mean"])), 5) for p in points),
     ]
     taken = [Bbox([place - half, place + half]) for place, half in marks]

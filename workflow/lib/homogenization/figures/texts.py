@@ -3,7 +3,7 @@
 import polars as pl
 from matplotlib.figure import Figure
 
-from homogenization.figures.grammar import ONE, Panels, Shown, Tables, draw_dots, legend_of, named_in
+from homogenization.figures.grammar import ONE, Panels, Shown, Tables, counted, draw_dots, legend_of, named_in
 from homogenization.figures.style import DARK, GREY, MARGIN, ZERO, LineStyle, variant_styles
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.tables.balance import MAX_IMBALANCE
@@ -44,8 +44,9 @@ def placement(tables: Tables, shown: Shown) -> Figure:
         axes.set(xlim=(-0.02, 1.02), ylim=(0, 1.02))
     bare = {name: style._replace(marker="") for name, style in styles.items()}
     legend = {"the same phrases in the originals": before} | legend_of(labels, bare)
+    sizes = table.group_by("variant").agg(n_reviews=pl.len(), mean=pl.lit(0.0))
     around = {"x": "Position in the sentence (0: first, 1: last)", "y": "share of key phrases up to there"}
-    return panels.finish(shown, f"n = {len(table):,} key phrases", legend, **around)
+    return panels.finish(shown, counted(sizes, "key phrase"), legend, **around)
 
 
 _COVARIATES = {

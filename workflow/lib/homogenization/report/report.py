@@ -27,6 +27,7 @@ from homogenization.run.files import read_json
 from homogenization.run.log import announce
 from homogenization.run.parquet import read_input, read_table, read_tables
 from homogenization.tables.balance import BALANCE_SCHEMA
+from homogenization.tables.pooled import POOLED_VIEW
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 
 FEW_REVIEWS, LOW_ACCEPTANCE = 60, 0.8  # below these, the page says so
@@ -52,8 +53,9 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     tables |= {name: read_tables(inputs[name]) for name in ("sample", "variants")}
     tables["keyphrases"] = read_tables(files) if (files := inputs["keyphrases"]) else pl.DataFrame(schema=_PHRASES)
     labels, examples = {name: shown[name] for name in ("models", "variants")}, shown["examples"]
-    claims = verdicts.numbered(tables["claims"], dict(labels["models"]))
-    main, imbalance = verdicts.main_claims(claims), out_of_balance(tables["balance"])
+    imbalance = out_of_balance(tables["balance"])
+    claims = verdicts.numbered(tables["claims"], dict(labels["models"]), imbalance)
+    main = verdicts.main_claims(claims)
     n_both, otherwise = verdicts.with_both_views(claims)
     counts = {row["n_reviews"] for _, row, _ in verdicts.cells(main) if row["n_reviews"]}
     texts = texts_by_review(tables["variants"])
@@ -63,11 +65,11 @@ def report_page(inputs: Mapping[str, Any], shown: Mapping[str, Any], origin: Map
     return render(
         "report.jinja",
         **labels,
-        **{name: shown[name] for name in ("by", "sources", "weights", "corpus")},
+        **{name: shown[name] for name in ("by", "margin", "sources", "weights", "corpus")},
         claims=claims,
         main=main,
         untested=verdicts.untested(claims),
-        marks=verdicts.marked(main, imbalance),
+        marks=verdicts.footnotes(main),
         of_groups=partial(verdicts.of_groups, contrasts=tables["contrasts"]),
         columns=list(dict.fromkeys(row["label"] for _, row, _ in verdicts.cells(claims))),
         n_both=n_both,
@@ -114,7 +116,8 @@ def doubts(
 ) -> dict[str, Any]:
     """What to distrust, by name; empty where it does not apply."""
     models, variants = dict(shown["models"]), dict(shown["variants"])
-    tested = tables["claims"].filter(pl.col("verdict") != NOT_TESTED)
+    of_reviews = pl.col("view").ne_missing(POOLED_VIEW)  # others are of pools
+    tested = tables["claims"].filter(pl.col("verdict") != NOT_TESTED, of_reviews)
     fewest = tested["n_reviews"].min()
     accepted = tables["acceptance"].filter(pl.col("acceptance_rate") < LOW_ACCEPTANCE)
     whole = tables["contrasts"].filter(pl.col("group").is_null())

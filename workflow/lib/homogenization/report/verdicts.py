@@ -1,30 +1,39 @@
 """The verdicts of claims as people read them: a table of claims and models, and all claims with their reasons."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
 from homogenization.figures.catalogue import HEADLINE_METRICS
-from homogenization.metrics.registry import WITHOUT_FIRST
+from homogenization.metrics.registry import view_without_first
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.verdicts import NOT_TESTED
 from homogenization.report.page import grouped
 
 Row = dict[str, Any]
-# a claim has its `number` from 1, `claim`, `statement` and `lines`, one for each of its layers; a line has `cells`, the
-# row of the table by label of the model, and `with_first`, the row of the view of all tokens beside it
+# a claim has its `number` from 1, `claim`, `statement` and `lines`, one for each of its layers and each view of these;
+# a line has `cells`, the row of the table by label of the model, `with_first`, the row where the first token counts too,
+# and `view`, "" where it is the view of the first line
 Claim = dict[str, Any]
 BETWEEN = " − "  # the variants of the column `compared`
 
 
-def numbered(claims: pl.DataFrame, models: Mapping[str, str]) -> list[Claim]:
-    """The claims of the table, in its order; labels of models by their names, in their order."""
-    without = pl.col("view").str.ends_with(WITHOUT_FIRST).fill_null(False)
+def numbered(claims: pl.DataFrame, models: Mapping[str, str], imbalance: Mapping[str, str]) -> list[Claim]:
+    """The claims of the table, in its order. Each row has a `note`, and a `mark` where it is tested and has one.
+
+    Args:
+        claims: the table `claims`.
+        models: labels of models by their names, in their order.
+        imbalance: by what is `compared`, in what its control is out of balance.
+    """
+    unlike = pl.col("compared").replace_strict(dict(imbalance), default=None, return_dtype=pl.String)
+    note = pl.coalesce("reason", pl.format("the control is out of balance: {}", unlike)).fill_null("")
     indexed = claims.with_row_index("order").with_columns(
-        with_first=~without & without.any().over("claim", "layers"),
         label=pl.col("model").replace(models).fill_null("all models"),
-        mark=pl.lit(""),
+        note=note,
+        mark=pl.when(note != "", pl.col("verdict") != NOT_TESTED).then(pl.lit("*")).otherwise(pl.lit("")),
         order=pl.col("order").min().over("claim"),
         place=pl.col("model").replace_strict(list(models), range(len(models)), default=-1),
     )
@@ -35,13 +44,22 @@ def numbered(claims: pl.DataFrame, models: Mapping[str, str]) -> list[Claim]:
     ]
 
 
-def _lines(rows: Iterable[Row]) -> list[dict[str, dict[str, Row]]]:
+def _lines(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    views = {row["view"] for row in rows}
+
+    def line_of(row: Row) -> tuple[str | None, str | None]:
+        rest = view_without_first(row["view"] or "")
+        return row["layers"], rest if rest in views else row["view"]
+
+    lines = grouped(rows, line_of)
+    _, first = next(iter(lines))
     return [
         {
-            "cells": {row["label"]: row for row in of_layers if not row["with_first"]},
-            "with_first": {row["label"]: row for row in of_layers if row["with_first"]},
+            "view": "" if view == first else view,
+            "cells": {row["label"]: row for row in of_line if row["view"] == view},
+            "with_first": {row["label"]: row for row in of_line if row["view"] != view},
         }
-        for of_layers in grouped(rows, lambda row: row["layers"]).values()
+        for (_, view), of_line in lines.items()
     ]
 
 
@@ -72,9 +90,10 @@ def untested(claims: Iterable[Claim]) -> dict[int, list[str]]:
 
 
 def with_both_views(claims: Iterable[Claim]) -> tuple[int, list[int]]:
-    """How many claims are judged with the first token too, and the numbers of those with another verdict there."""
+    """How many claims are tested with the first token too, and the numbers of those with another verdict there."""
     both = [(claim["number"], row["verdict"], beside["verdict"]) for claim, row, beside in cells(claims) if beside]
-    return len({number for number, *_ in both}), sorted({number for number, one, other in both if one != other})
+    tested = [(number, *verdicts) for number, *verdicts in both if NOT_TESTED not in verdicts]
+    return len({number for number, *_ in tested}), sorted({number for number, one, other in tested if one != other})
 
 
 def of_groups(line: Mapping[str, Any], contrasts: pl.DataFrame) -> dict[str, dict[str, Row]]:
@@ -94,17 +113,7 @@ def of_groups(line: Mapping[str, Any], contrasts: pl.DataFrame) -> dict[str, dic
     return found
 
 
-def marked(claims: Iterable[Claim], imbalance: Mapping[str, str]) -> dict[str, list[str]]:
-    """Footnotes, each with the numbers of its claims; the rows that have one get a `mark`.
-
-    Args:
-        claims: the claims that are shown.
-        imbalance: by what is `compared`, in what its control is out of balance.
-    """
-    notes: dict[str, list[str]] = {}
-    for claim, row, _ in cells(claims):
-        if row["verdict"] != NOT_TESTED and (row["reason"] or row["compared"] in imbalance):
-            row["mark"] = "*"
-            note = row["reason"] or f"the control is out of balance: {imbalance[row['compared']]}"
-            notes.setdefault(note, []).append(str(claim["number"]))
-    return notes
+def footnotes(claims: Iterable[Claim]) -> dict[str, list[int]]:
+    """The notes on these claims, each with their numbers."""
+    notes = grouped(((claim["number"], row["note"]) for claim, row, _ in cells(claims) if row["mark"]), itemgetter(1))
+    return {note: list(dict.fromkeys(number for number, _ in of_note)) for note, of_note in notes.items()}
