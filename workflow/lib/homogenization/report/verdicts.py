@@ -14,8 +14,8 @@ from homogenization.report.page import grouped
 
 Row = dict[str, Any]
 # a claim has its `number` from 1, `claim`, `statement` and `lines`, one for each of its layers and each view of these;
-# a line has `cells`, the row of the table by label of the model, `with_first`, the row where the first token counts too,
-# and `view`, "" where it is the view of the first line
+# a line has `cells`, the row of the table by label of the model, `with_first`, the row where the first token counts
+# too, and `view`, "" where it is the view of the first line
 Claim = dict[str, Any]
 BETWEEN = " − "  # the variants of the column `compared`
 
