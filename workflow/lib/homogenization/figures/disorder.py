@@ -99,7 +99,7 @@ _AROUND = [(np.cos(angle), np.sin(angle)) for angle in np.pi * np.array([0, 1, 0
 
 
 def label_points(axes: Axes, points: Sequence[Mapping[str, Any]], shown: Shown) -> None:
-    """Write the labels of points (rows of `changes`) beside them: off each other, points, intervals, zero and the ladder.
+    """Write the labels of points (rows of `changes`) beside them, off each other, points, intervals and lines.
 
     Each takes the nearest free place around its point, or the one where it hides least; a line leads to one that is not
     close by. The layout of the figure has to be final.
