@@ -34,7 +34,7 @@ class Corpus(Section):
         Field(ge=2, le=10_000_000),
         BeforeValidator(lambda given: None if given == "all" else given, int | Literal["all"] | None),
     ] = None
-    """Reviews in the sample; null or `all`: as many as cleaning leaves of a local file."""
+    """Reviews in the sample; null or `all`: as many as cleaning leaves, of a local file below 16 MB alone."""
     balance_by: str | None = None
     """Column over whose values the sample is balanced; null: none."""
     shard_size: int = Field(50, ge=2, le=10_000_000)
@@ -84,10 +84,11 @@ class Corpus(Section):
         if n_rows is None:
             raise ValueError("n_reviews: a data set of the hub and a file of 16 MB or more need a number")
         if n_rows < (self.n_reviews or 1):
-            raise ValueError(
-                f"n_reviews {self.n_reviews or 'all'}: {self.source} has {n_rows:,} row{'s' * (n_rows != 1)}. Lower "
-                "n_reviews to what cleaning leaves of these, or write `all`"
+            cure = (
+                "Lower n_reviews to what cleaning leaves of these, or write `all`" if n_rows else "Give one with texts"
             )
+            rows = f"{n_rows:,} row{'s' * (n_rows != 1)}"
+            raise ValueError(f"n_reviews {self.n_reviews or 'all'}: {self.source} has {rows}. {cure}")
         if self.n_reviews is not None:
             return self
         from homogenization.corpus.cleaning import clean_reviews

@@ -34,7 +34,7 @@ class Study(Section):
     results: ExpandedPath = Field("results", min_length=1)
     """Folder of everything that is made."""
     seed: int = Field(0, ge=0)
-    """Seed of the sample, of MAUVE."""
+    """Seed of all that is drawn: the sample, orders of words, MAUVE, tests."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """Where models, encoders and writers run; `auto`: CUDA, then MPS, then CPU."""
     corpus: Corpus

@@ -25,7 +25,7 @@ from homogenization.tables.metrics import VALUES_SCHEMA, values_of
 CONTRASTS_SCHEMA = {
     **columns("model", "variant"),
     #: variant that is subtracted; `disorder`: the difference to the original minus what the ladder of disorder does at
-    #: the same change of loss ([rest](statistics.md#rest))
+    #: the same change of loss ([beyond disorder](statistics.md#beyond-disorder))
     "minus": pl.String,
     "group": pl.String,  #: null for all reviews; else those with this value in the column `contrasts.by`
     "point": pl.String,  #: `residual_stream`, `final_norm` or `predictions`

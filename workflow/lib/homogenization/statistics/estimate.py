@@ -31,7 +31,7 @@ ESTIMATE_SCHEMA = {
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
     "median": pl.Float64,  #: over the same reviews
     "p_wilcoxon": pl.Float64,  #: two-sided Wilcoxon signed-rank test; NaN where no value differs from 0
-    #: two-sided sign-flip test of mean 0, corrected within its family of rows ([statistics](statistics.md#many-tests))
+    #: two-sided sign-flip test of mean 0, corrected within its family of rows ([statistics](statistics.md#an-estimate))
     "p_max_t": pl.Float64,
     #: what a difference is measured by: how far depth moves the metric in the originals of the model without the first
     #: token or, where that is more, how far reviews lie apart; one number for all views

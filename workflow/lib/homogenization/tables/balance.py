@@ -11,7 +11,7 @@ from homogenization.tables.comparisons import same_texts
 
 #: A row for each variant, control, covariate and, where the covariate depends on it, model: over the reviews that are
 #: accepted in both with texts that differ, and have the covariate in both. It exists if a variant has a control, or if
-#: two rewritten variants are contrasted. The [method](method.md#balance) defines the covariates.
+#: two rewritten variants are contrasted. The page on [statistics](statistics.md#balance) defines the covariates.
 BALANCE_SCHEMA = {
     **columns("variant"),
     "control": pl.String,  #: name of the variant that is its control
