@@ -111,7 +111,8 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
         costs = costs.filter(minus="untouched").with_columns(kl=pl.lit(None, pl.Float64)).select(effects.columns)
     table = pl.concat([effects, costs]).filter(variant=ORIGINAL)
     role = pl.when(pl.col("pattern").is_in([*CONTROLS, "random"])).then(pl.lit("control")).otherwise(pl.lit("pattern"))
-    lane = pl.when(_STEERED).then(pl.format("{}, λ = {}, {} blocks", "pattern", "strength", "blocks"))
+    of_blocks = pl.when(pl.col("blocks") == "all").then(pl.lit("")).otherwise(pl.format(", {} blocks", "blocks"))
+    lane = pl.when(_STEERED).then(pl.format("{}, λ = {}{}", "pattern", "strength", of_blocks))
     lane = lane.otherwise(pl.format("{} {}", "kind", "pattern")).str.replace_all("_", " ")
     table = table.with_columns(lane=lane, role=role).sort(_STEERED, *_CONDITION[2:])
     lanes = {lane: lane for lane in table["lane"].unique(maintain_order=True)}
@@ -124,6 +125,7 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
         draw_dots(axes, of_panel, lanes, _ROLES, hue="role")
         if len(of_panel):
             axes.axvline(0, **ZERO)
+        axes.locator_params(axis="x", nbins=4)
         axes.set_xlabel(textwrap.fill(columns[metric], 26))
     return panels.finish(shown, table, _ROLES, x="", y="")
 
