@@ -105,10 +105,12 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
     effects = _effects(tables)
     costs = tables.get("consequences")
     if costs is None:  # the dose alone tells the damage, without an interval
-        costs = effects.unique(_CONDITION).with_columns(metric=pl.lit("kl"), **dict.fromkeys(_NUMBERS, pl.col("kl")))
+        read = {"metric": pl.lit("kl"), "n_reviews": pl.col("n_read")}
+        costs = effects.unique(_CONDITION).with_columns(**read, **dict.fromkeys(_NUMBERS, pl.col("kl")))
     else:
         costs = costs.filter(pl.col("metric").is_in(list(_COSTS)), pl.col("kind") != "untouched", layers="all")
-        costs = costs.filter(minus="untouched").with_columns(kl=pl.lit(None, pl.Float64)).select(effects.columns)
+        none = {"kl": pl.lit(None, pl.Float64), "n_read": pl.lit(None, pl.Int64)}
+        costs = costs.filter(minus="untouched").with_columns(**none).select(effects.columns)
     table = pl.concat([effects, costs]).filter(variant=ORIGINAL)
     role = pl.when(pl.col("pattern").is_in([*CONTROLS, "random"])).then(pl.lit("control")).otherwise(pl.lit("pattern"))
     of_blocks = pl.when(pl.col("blocks") == "all").then(pl.lit("")).otherwise(pl.format(", {} blocks", "blocks"))
@@ -133,6 +135,6 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
 def _effects(tables: Tables) -> pl.DataFrame:
     """Changes from the untouched run, averaged over layers, without the first token, and the KL of the condition."""
     table = tables["interventions"].filter(layers="all", minus="untouched", view=WITHOUT_FIRST)
-    kl = tables["doses"].select(*_CONDITION, "kl")
+    kl = tables["doses"].select(*_CONDITION, "kl", n_read="n_reviews")
     table = table.select(*_CONDITION, "metric", "n_reviews", *_NUMBERS)
     return table.join(kl, on=_CONDITION, how="left", nulls_equal=True, maintain_order="left")
