@@ -161,7 +161,9 @@ def made_tables() -> dict[str, pl.DataFrame]:
         "similarity": _similarity(),
         "components": _components(),
         "interventions": effects.drop("kl"),
-        "doses": effects.filter(metric="cosine_anisotropy").select(*condition, "kl", "n_reviews"),
+        "doses": effects.filter(metric="cosine_anisotropy").select(
+            *condition, "kl", pl.col("n_reviews").cast(pl.Int64)
+        ),
         "consequences": _of_conditions(("probe_log_loss", "pooled", 0.05), ("kl", "predictions", 0.1)).drop("kl"),
     }
 
