@@ -28,7 +28,7 @@ def dry_run(folder, *arguments: str) -> str:
     [
         ("config", 2 * 8),
         ("untrained", 2 * 4),
-        ("order", 1 * 15 * 2),
+        ("order", 1 * 13 * 2),
         ("natural", 5 * 3 * 4),
         ("paper", 3 * 4 * 4),
         ("causes", 3),
