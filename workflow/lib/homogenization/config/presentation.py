@@ -32,8 +32,7 @@ def report_parameters(study: Study) -> dict[str, Any]:
     controls = {control for of_variant in study.controls.values() for control in of_variant.values()}
     return {
         **{key: [list(pair) for pair in shown_of(study)[key].items()] for key in ("models", "variants")},
-        "by": study.contrasts.by or "",
-        "margin": study.contrasts.margin,
+        **{key: shown_of(study)[key] for key in ("by", "margin")},
         "sources": {claim["claim"]: claim["source"] for claim in study.judged_claims},
         "weights": {name: _given(model.weights) for name, model in study.models.items()},
         "corpus": {name: value for name, value in _given(study.corpus).items() if name in shown_keys},

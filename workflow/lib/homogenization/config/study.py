@@ -84,7 +84,7 @@ class Study(Section):
     def original_among_variants(cls, variants: dict[str, Any]) -> dict[str, Any]:
         """The untouched reviews are a variant, and no variant bears a name that tables use."""
         if taken := variants.keys() & {RANDOM_PAIRS, DISORDER}:
-            raise ValueError(f"{', '.join(taken)!r} has another meaning in the tables; rename the variant")
+            raise ValueError(f"{', '.join(sorted(taken))!r} has another meaning in the tables; rename the variant")
         if variants.get(ORIGINAL) != texts.Untouched(rewriter="none"):
             raise ValueError("needs 'original: {rewriter: none}': every comparison starts from the untouched reviews")
         return variants
