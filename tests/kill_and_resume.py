@@ -26,9 +26,10 @@ from conftest import SMALL, Project
 
 @dataclass(frozen=True)
 class Job:
-    """A job of the quiet run: its rule, its stage (the folder of its files), its files, and its time in seconds."""
+    """A job of the quiet run: its rule and log, its stage (the folder of its files), its files, and its seconds."""
 
     rule: str
+    log: str
     stage: str
     outputs: tuple[str, ...]
     seconds: float
@@ -65,7 +66,7 @@ def kill_and_resume(folder: Path, reference: Path) -> list[Kill]:
             )
             job = _first_job(run, folder, begun, [job for job in jobs.values() if job.stage in wanted])
             moment = next(moments) if job else None
-            killed = job and _kill(run, folder, job, moment)
+            killed = job and _kill(run, folder, job, moment, begun)
         if not killed:
             assert run.wait() == 0, (folder / "run.txt").read_text()
             if not wanted:
@@ -94,8 +95,8 @@ def jobs_of(folder: Path) -> dict[str, Job]:
     for record in sorted(records.values(), key=lambda record: record["starttime"]):
         # a log belongs to one job
         outputs = tuple(sorted(output for output, other in records.items() if other["log"] == record["log"]))
-        job = Job(record["rule"], Path(outputs[0]).parts[1], outputs, record["endtime"] - record["starttime"])
-        jobs |= dict.fromkeys(outputs, job)
+        stage, seconds = Path(outputs[0]).parts[1], record["endtime"] - record["starttime"]
+        jobs |= dict.fromkeys(outputs, Job(record["rule"], *record["log"], stage, outputs, seconds))
     return jobs
 
 
@@ -125,10 +126,13 @@ def _unfinished(folder: Path, begun: float) -> list[str]:
     return found
 
 
-def _kill(run: subprocess.Popen, folder: Path, job: Job, moment: str) -> bool:
+def _kill(run: subprocess.Popen, folder: Path, job: Job, moment: str, begun: float) -> bool:
     """Kill the run at a moment of a job, and wait until no process of it is left; False if it had ended by itself."""
     earlier = _attempts(folder, job)
     if moment == "at any moment":
+        log = folder / job.log
+        while run.poll() is None and not (log.exists() and log.stat().st_mtime >= begun):  # libraries come first
+            time.sleep(0.005)
         time.sleep(0.4 * job.seconds)
     while moment == "while it writes" and run.poll() is None and not _attempts(folder, job) - earlier:
         if any((folder / output).exists() for output in job.outputs):

@@ -65,12 +65,12 @@ def test_a_module_plans_what_the_workflow_plans_and_makes_it(project, tmp_path):
     renamed = {f"homogenization_{rule}": count for rule, count in direct.items()}
     assert parent.planned("homogenization_all") == Counter(renamed | {"homogenization_all": 1})
     assert parent.planned() == {"mine": 1}
-    parent.make("studies/first/variants/original/000.parquet")
+    assert parent.run("--cores", "2", "studies/first/corpus/000.parquet").returncode == 0
     summary = re.findall(r"^(\S+)\t", parent.ask("--summary", "homogenization_all"), re.MULTILINE)[1:]
     assert len(summary) > 100
     assert all(file.startswith("studies/first/") for file in summary)
     parent.config["homogenization"]["modles"] = {}
-    said = parent.make(fails=True)
+    said = parent.run("--cores", "2").stdout
     assert "Traceback" not in said
     assert "parent.yaml: 1 problem" in said
     assert "modles" in said

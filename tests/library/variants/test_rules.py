@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.corpus.cleaning import clean_text
@@ -59,7 +59,6 @@ def check(text, variant, placements, phrases, position):
             before += length
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS, st.lists(st.sampled_from(PIECES), max_size=4), st.sampled_from(["front", "end"]))
 def test_any_text_keeps_its_words_and_phrases_go_where_they_should(pieces, terms, position):
     text = clean_text(" ".join("".join(piece) for piece in pieces))

@@ -1,6 +1,7 @@
 """The parse of reviews by spaCy: a `Doc` for each sentence."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 LONGEST_PARSED, LONGEST_RUN = 6000, 500
 
 
+@cache
 def load_pipeline(package: str) -> "Language":
-    """The spaCy pipeline of an installed package.
+    """The spaCy pipeline of an installed package, loaded once in a process.
 
     Raises:
         HomogenizationError: the package is not installed, or carries no pipeline.
