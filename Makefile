@@ -46,7 +46,7 @@ test-gpu: $(VENV)/.dev
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules
+	@$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules docs/findings/Snakefile
 	@PYTHONPATH=workflow/lib $(BIN)/lint-imports
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(BIN)/snakemake --lint

@@ -76,6 +76,13 @@ def test_a_module_plans_what_the_workflow_plans_and_makes_it(project, tmp_path):
     assert "modles" in said
 
 
+def test_the_studies_of_the_findings_are_modules_of_one_workflow(tmp_path, imdb, stories):
+    (tmp_path / "imdb_2000.parquet").symlink_to(imdb)
+    (tmp_path / "models").symlink_to(stories.parent)
+    planned = Project(tmp_path).planned("--snakefile", str(ROOT / "docs/findings/Snakefile"))
+    assert {rule.partition("_")[0] for rule in planned} == {"families", "natural", "sentences", "penalty", "findings"}
+
+
 @pytest.fixture
 def hosted(tmp_path):
     """An environment in which a repository's address leads to one on this machine, and the library is installed."""

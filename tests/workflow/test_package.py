@@ -24,10 +24,8 @@ def test_a_wheel_has_the_library_and_opens_results(tmp_path):
         assert {path.relative_to(tmp_path / "installed") for path in packed} == there
     script = "import homogenization; from homogenization import open_results; print(homogenization.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert done.stdout.strip() == str(tmp_path / "installed/homogenization/__init__.py")
+    printed = subprocess.check_output([sys.executable, "-c", script], cwd=tmp_path, env=environment, text=True)
+    assert printed.strip() == str(tmp_path / "installed/homogenization/__init__.py")
 
 
 def test_every_dependency_of_the_package_is_pinned_for_the_workflow_and_every_pin_is_a_dependency():

@@ -73,12 +73,7 @@ def test_any_text_keeps_its_words_and_phrases_go_where_they_should(pieces, terms
 @pytest.mark.parametrize(
     ("text", "terms", "front", "end"),
     [
-        (
-            "The zombie sang; a plot ran.",
-            ["zombie", "ran"],
-            "Zombie ran the sang; a plot.",
-            "The sang; a plot zombie ran.",
-        ),
+        ("The zombie sang; it ran.", ["zombie", "ran"], "Zombie ran the sang; it.", "The sang; it zombie ran."),
         # of marks that meet, one is left, and none leads
         ("We saw ghosts, zombies, and mummies.", ["zombies"], "Zombies we saw ghosts, and mummies.", None),
         ("Frankly, it bored me.", ["frankly"], "Frankly, it bored me.", "It bored me frankly."),

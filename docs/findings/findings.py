@@ -1,0 +1,141 @@
+"""The tables and figures of docs/findings.md from the tables of its four studies."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from homogenization.figures import contrasts, curves, disorder, effects
+from homogenization.figures.grammar import Shown, save_figure
+from homogenization.figures.style import house_style
+from homogenization.reading.results import Results, open_results
+from homogenization.tables.over_reviews import summarise
+
+MODELS = {"smollm2": "SmolLM2-135M", "gemma": "Gemma 3 270M", "qwen": "Qwen2.5-0.5B"}
+ENCODER = {"minilm": "MiniLM (encoder)"}
+BEHIND_BOS = {"smollm2-bos": "SmolLM2-135M, BOS", "qwen-bos": "Qwen2.5-0.5B, BOS"}
+LADDER = {f"blocks-{n}": f"{n} blocks" for n in (4, 8, 16, 32)} | {"words": "Single words"}
+ORIGINAL = {"original": "Original"}
+MOVED = ORIGINAL | LADDER | {"front": "Front", "front-inward": "Front inward", "end": "End"}
+NATURAL = ORIGINAL | {"front-natural": "Front", "end-natural": "End"}
+VIEWS = {
+    "cosine_anisotropy": ("all_tokens", "without_first"),
+    "max_explainable_variance": ("raw", "raw_without_first"),
+    "normalized_effective_rank": ("raw", "raw_without_first"),
+    "first_token_attention_share": ("all_tokens",),
+    "first_token_attention_excess": ("all_tokens",),
+}
+RANK = "normalized_effective_rank"
+
+
+def at_the_end(contrasts: pl.DataFrame) -> pl.DataFrame:
+    """Contrasts of five metrics after the last block and as means over all layers, and of predictions."""
+    chosen = pl.any_horizontal(
+        pl.col("metric").eq(metric) & pl.col("view").is_in(views) for metric, views in VIEWS.items()
+    )
+    depth = (pl.col("layers") == "all") | (pl.col("layers").is_null() & (pl.col("depth") == 1))
+    stream = chosen & depth & (pl.col("point") != "final_norm")
+    rows = contrasts.filter(pl.col("group").is_null(), stream | (pl.col("point") == "predictions"))
+    return rows.drop("group", "depth").sort("model", "metric", "view", "variant", "minus", "layers")
+
+
+def component_means(components: pl.DataFrame) -> pl.DataFrame:
+    """Change of each metric by a block's components of a kind, mean over blocks, with block 1 and without it."""
+    kind = pl.col("component").str.replace(r"^(post_)?norm_\d$", "norm").str.replace(r"^\w+_addition$", "residual")
+    rows = components.filter(pl.col("metric") != "neighbourhood_overlap").with_columns(component=kind)
+    by = ["model", "component", "metric", "view", "blocks"]
+    parts = [
+        rows.with_columns(blocks=pl.lit("all")),
+        rows.filter(pl.col("layer") > 1).with_columns(blocks=pl.lit("after the first")),
+    ]
+    of_block = pl.concat(parts).group_by(*by, "review_id", "layer").agg(pl.col("change").sum())
+    of_review = of_block.group_by(*by, "review_id").agg(pl.col("change").mean())
+    return summarise(of_review.sort(*by, "review_id"), by, "change")
+
+
+def by_first_words(study: str, results: Results) -> pl.DataFrame:
+    """Front minus End in natural orders after the last block: of all texts, and where the first word is the same."""
+
+    def first_word(column: str) -> pl.Expr:
+        return pl.col(column).str.extract(r"([\w'’]+)").str.to_lowercase()
+
+    longer = results.differences("front-natural", "end-natural", "n_tokens")
+    longer = longer.select("model", "review_id", tokens="difference")
+    commas = [pl.col(text).str.count_matches(",") for text in ("text", "text_minus")]
+    same = first_word("text") == first_word("text_minus")
+    kinds = {
+        "all": pl.lit(True),
+        "same first word": same,
+        "same first word, as many tokens and commas": same & (pl.col("tokens") == 0) & commas[0].eq(commas[1]),
+    }
+    means = []
+    for view in VIEWS[RANK]:
+        rows = results.differences("front-natural", "end-natural", RANK, view=view).join(longer, ["model", "review_id"])
+        rows = rows.filter(pl.col("text") != pl.col("text_minus"))
+        for kind, chosen in kinds.items():
+            of_kind = summarise(rows.filter(chosen).sort("model", "review_id"), ["model"], "difference")
+            means.append(
+                of_kind.select(
+                    pl.lit(study).alias("study"),
+                    "model",
+                    pl.lit(view).alias("view"),
+                    pl.lit(kind).alias("texts"),
+                    pl.exclude("model"),
+                )
+            )
+    return pl.concat(means)
+
+
+def draw_figures(
+    families: dict[str, pl.DataFrame], natural: pl.DataFrame, labels: dict[str, str], folder: Path
+) -> None:
+    """Draw the figures of the page; `labels` of models stand in the place of those above."""
+
+    def draw(file: str, function: Callable, title: str, tables: dict[str, pl.DataFrame] = families, **own: Any) -> None:
+        named = {"models": MODELS, "variants": ORIGINAL, "ladder": [*LADDER], "margin": 0.02, "min_reviews": 10} | own
+        named["models"] = {name: labels.get(name, label) for name, label in named["models"].items()}
+        of_models, of_variants = (pl.col(key[:-1]).is_in([*named[key], None, ""]) for key in ("models", "variants"))
+        shown = {name: table.filter(of_models, of_variants) for name, table in tables.items()}
+        save_figure(function(shown, Shown(**named, title=title)), folder / f"{file}.svg")
+
+    moved = {"models": MODELS | ENCODER, "variants": MOVED}
+    draw("disorder", disorder.disorder, "Disorder or position?", **moved)
+    draw("disorder_depth", disorder.disorder_depth, "Change per nat of disorder, over depth", **moved)
+    draw("one_token", curves.one_token, "Is a collapse that of one token?", **moved)
+    title, metric = "Maximum explainable variance", "max_explainable_variance"
+    draw(metric, curves.metric, title, **moved, metric=metric)
+    draw("causes_conditions", effects.conditions, "Changed attention and its costs")
+    draw("causes_dose", effects.dose, "Steered attention")
+    own = {"models": MODELS | BEHIND_BOS, "variants": NATURAL, "pairs": [["front-natural", "end-natural"]]}
+    title = "Front − End in natural orders: normalised effective rank, without the first token"
+    tables = {"contrasts": natural.filter(minus="end-natural")}
+    draw("constructions_rank", contrasts.contrast, title, tables, **own, metric=RANK, view="raw_without_first")
+
+
+def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
+    """Write everything to the folder `made`."""
+    families, natural, sentences, penalty = (
+        open_results(folders[name]) for name in ("families", "natural", "sentences", "penalty")
+    )
+    effects_of = families.table("interventions").filter(metric="cosine_anisotropy", minus="untouched")
+    tables = {
+        "families": at_the_end(families.table("contrasts")),
+        "depth": families.table("depth").filter(pl.col("metric").is_in([*VIEWS]), variant="original"),
+        "components": component_means(families.table("components")),
+        "interventions": effects_of.drop("variant", "minus", "metric", "reason"),
+        "doses": families.table("doses"),
+        "natural": at_the_end(sentences.table("contrasts")),
+        "natural_reviews": at_the_end(natural.table("contrasts")),
+        "first_words": pl.concat([by_first_words("sentences", sentences), by_first_words("reviews", natural)]),
+        "penalties": penalty.table("penalties"),
+    }
+    made.mkdir(exist_ok=True)
+    for name, table in tables.items():
+        table.with_columns(pl.selectors.float().fill_nan(None).round_sig_figs(4)).write_csv(made / f"{name}.csv")
+    names = ("contrasts", "summary", "interventions", "doses")
+    with house_style("report"):
+        draw_figures({name: families.table(name) for name in names}, sentences.table("contrasts"), labels, made)
+
+
+main(dict(snakemake.params.items()), snakemake.params.labels, Path(snakemake.output.folder))
