@@ -35,6 +35,7 @@ def test_a_study_with_everything_draws_everything():
     ("changes", "missing"),
     [
         ({"variants.few": None, "variants.more": None}, {"disorder", "disorder_depth"}),
+        ({"variants.few": None}, set()),  # two rungs are a ladder
         ({"models": SMALL["models"]}, {"training"}),
         ({"components": None}, {"components"}),
         ({"corpus.label_column": None}, {"probes"}),

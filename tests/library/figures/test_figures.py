@@ -8,18 +8,7 @@ from conftest import ROOT
 from homogenization.figures.catalogue import FIGURES
 from homogenization.figures.grammar import save_figure
 from homogenization.figures.style import house_style
-from library.figures.made_tables import (
-    LOSSES,
-    VARIANTS,
-    N,
-    change,
-    dots,
-    drawn,
-    figure_of,
-    line,
-    made_tables,
-    written,
-)
+from library.figures.made_tables import LOSSES, VARIANTS, N, change, dots, drawn, figure_of, line, made_tables, written
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -70,6 +59,12 @@ def test_a_variant_with_few_accepted_reviews_is_named_and_not_drawn():
     figure = figure_of("metric", summary=table)
     assert "front" not in {one.get_label() for one in figure.axes[0].lines}
     assert "Front (3 accepted)" in " ".join(written(figure))
+
+
+def test_the_axis_of_the_rank_ends_a_little_above_the_highest_value():
+    panels = drawn("one_token").axes
+    highest = max(max(one.get_ydata()) for axes in panels for one in axes.lines)
+    assert 1 < panels[0].get_ylim()[1] / highest < 1.2
 
 
 def test_contrasts_are_shares_of_the_yardstick_in_a_row_for_what_is_subtracted_and_for_each_group():
