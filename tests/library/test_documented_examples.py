@@ -17,11 +17,7 @@ from homogenization.metrics.spectral import SpectrumBatch
 from homogenization.reading.citation import VERSION
 from pages import blocks
 
-EXAMPLE_PAGES = (
-    "texts.md",
-    "states.md",
-    "interventions.md",
-)  # examples of a configuration
+EXAMPLE_PAGES = ("texts.md", "states.md", "interventions.md")  # examples of a configuration
 
 
 def run_example(module_name: str, monkeypatch, registry: str):

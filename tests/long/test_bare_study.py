@@ -1,6 +1,9 @@
-"""The least that a study can be: originals alone, no labels, and a last shard of one review."""
+"""The least that a study can be: originals alone, no labels, and a last shard of one review; or texts of others."""
 
 import polars as pl
+
+from conftest import ROOT
+from homogenization.corpus.cleaning import clean_text
 
 
 def test_a_bare_study_runs_to_its_report(project):
@@ -16,3 +19,19 @@ def test_a_bare_study_runs_to_its_report(project):
     assert pl.read_csv(tables / "acceptance.csv").is_empty()
     assert (project.folder / "results/report.html").stat().st_size > 100_000
     assert project.planned() == {}
+
+
+def test_a_study_of_given_texts_parses_nothing_and_runs_to_its_report(project):
+    reviews = pl.read_ndjson(ROOT / project.config["corpus"]["source"]).with_columns(
+        mine=pl.col("text").str.to_uppercase()
+    )
+    reviews.write_ndjson(project.folder / "mine.jsonl")
+    project.config["corpus"] |= {"source": "mine.jsonl"}
+    project.config["variants"] = {"original": {"rewriter": "none"}, "mine": {"rewriter": "column", "column": "mine"}}
+    assert not {"parse_reviews", "extract_keyphrases"} & project.planned().keys()
+    project.make()
+    made = pl.read_parquet(project.folder / "results/variants/mine/*.parquet")
+    assert set(made["text"]) < set(map(clean_text, reviews["mine"]))
+    scored = pl.read_parquet(project.folder / "results/tables/similarity.parquet").filter(variant="mine")
+    assert scored["f1"].is_between(0.5, 1).all()
+    assert len(scored) == len(made) == 12

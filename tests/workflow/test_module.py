@@ -70,10 +70,11 @@ def test_a_module_plans_what_the_workflow_plans_and_makes_it(project, tmp_path):
     assert len(summary) > 100
     assert all(file.startswith("studies/first/") for file in summary)
     parent.config["homogenization"]["modles"] = {}
-    said = parent.run("--cores", "2").stdout
-    assert "Traceback" not in said
-    assert "parent.yaml: 1 problem" in said
-    assert "modles" in said
+    failed = parent.run("--cores", "2")
+    assert failed.returncode != 0
+    assert "Traceback" not in failed.stdout
+    assert "parent.yaml: 1 problem" in failed.stdout
+    assert "modles" in failed.stdout
 
 
 def test_the_studies_of_the_findings_are_modules_of_one_workflow(tmp_path, imdb, stories):

@@ -1,7 +1,7 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
 # variants that are made from key phrases, and those that are made from the parse
-PHRASED = set(STUDY.rewritten) - set(STUDY.ladder)
-PARSED = set(STUDY.placed) - set(STUDY.written)
+PHRASED = set(STUDY.rewritten) - {*STUDY.ladder, *STUDY.given}
+PARSED = set(STUDY.placed) - {*STUDY.written, *STUDY.given}
 PHRASES = expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards) if PHRASED else []
 
 
@@ -60,7 +60,7 @@ if STUDY.keyphrases.scorer != "llm":
 
 
 rule rewrite_reviews:
-    """Moves phrases, blocks of words or sentences of a shard's reviews by rule, or keeps the reviews."""
+    """Moves phrases, blocks of words or sentences of a shard's reviews by rule, keeps the reviews, or takes given texts."""
     input:
         shard="<results>/corpus/{shard}.parquet",
         keyphrases="<results>/keyphrases/{shard}.parquet" if PHRASED else [],

@@ -53,11 +53,7 @@ SOURCES = "hub, path, package, wheel"
         ("corpus.source", "https://a.org/b.csv", "is an address; give the id of a data set on the hub, or download"),
         ("corpus.source", "my.xlsx", "'my.xlsx' ends in '.xlsx'; allowed: .parquet, .csv, .json, .jsonl"),
         ("parser.package", "no_such_parser", "'no_such_parser' is not installed"),
-        (
-            "variants.front",
-            LLM | {"prompt": "config/prompts/no.yaml"},
-            "variants.front.prompt: config/prompts/no.yaml",
-        ),
+        ("variants.front", LLM | {"prompt": "config/prompts/no.yaml"}, "variants.front.prompt: config/prompts/no.yaml"),
         ("audit.ratings", ["no/such.csv"], "no/such.csv"),
         ("claims", "config/claim.yaml", "claims: config/claim.yaml: not readable as YAML ([Errno 2] No such file"),
         # weights

@@ -183,12 +183,7 @@ def moved(**how):
         ),
         ({"original": NONE, "front": by_rule("front")}, {}),
         (
-            {
-                "original": NONE,
-                "front": moved(position="front"),
-                "end": moved(position="end"),
-                "rule": by_rule("end"),
-            },
+            {"original": NONE, "front": moved(position="front"), "end": moved(position="end"), "rule": by_rule("end")},
             {"front": {"side": "end"}},
         ),
         (

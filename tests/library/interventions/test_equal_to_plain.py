@@ -11,13 +11,7 @@ from homogenization.interventions.doses import norms_attention
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.passes import run, run_in
 from homogenization.interventions.patterns import PATTERNS, drawn_place
-from plain_interventions import (
-    plain_damage,
-    plain_masked,
-    plain_metrics,
-    plain_steering,
-    run_plainly,
-)
+from plain_interventions import plain_damage, plain_masked, plain_metrics, plain_steering, run_plainly
 from tiny_models import _GROUPED, CONFIGS, FURTHER, language_model, random_texts
 
 _MIXED = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "sliding_window": 12}

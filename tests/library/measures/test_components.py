@@ -11,12 +11,7 @@ from hypothesis import given
 
 from extracted import EMBEDDED, IDENTITY, tiny
 from homogenization.measures import components
-from homogenization.measures.components import (
-    COMPONENT_STATES_SCHEMA,
-    NUMBERS,
-    TOKEN_VIEWS,
-    token_alignment,
-)
+from homogenization.measures.components import COMPONENT_STATES_SCHEMA, NUMBERS, TOKEN_VIEWS, token_alignment
 from homogenization.measures.layouts import LAYOUTS, check_sums, find_layout
 from homogenization.metrics.geometry import TokenMatrix, intrinsic_dimension, neighbourhood_overlap
 from homogenization.run.errors import HomogenizationError

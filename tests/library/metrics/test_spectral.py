@@ -54,10 +54,7 @@ def test_nothing_to_measure_is_nan(values):
         assert metric(name, values, [2.0, 1.0])[1] == pytest.approx(metric(name, [2.0, 1.0]))
 
 
-@given(
-    values=arrays(np.float64, st.integers(1, 30), elements=st.floats(1e-2, 1e3)),
-    scale=st.floats(1e-150, 1e150),
-)
+@given(values=arrays(np.float64, st.integers(1, 30), elements=st.floats(1e-2, 1e3)), scale=st.floats(1e-150, 1e150))
 @settings(deadline=None)
 def test_bounds_and_scale(values, scale):
     values = np.sort(values)[::-1]

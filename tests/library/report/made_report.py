@@ -38,10 +38,7 @@ SHOWN = {
     "weights": {"big": {"hub": "someone/big", "revision": "0a1b"}, "small": {"wheel": "small==1", "gguf": "s.Q4.gguf"}},
     "corpus": {"source": "texts.csv", "n_reviews": 20},
     "uncontrolled": ["inward"],
-    "examples": {
-        "model": "big",
-        "choice": {"variant": "front", "minus": "original", "metric": METRIC, "view": "raw"},
-    },
+    "examples": {"model": "big", "choice": {"variant": "front", "minus": "original", "metric": METRIC, "view": "raw"}},
     "curves": {"metrics": [[METRIC, "Normalised effective rank"]], "margin": 0.02},
     "figures": [
         {"name": "disorder", "title": "Disorder", "section": "Answer", "caption": "Not *position*."},

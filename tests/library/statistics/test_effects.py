@@ -5,14 +5,7 @@ import polars as pl
 import pytest
 
 from examples import example_table
-from homogenization.statistics.effects import (
-    EFFECTS_SCHEMA,
-    Condition,
-    Dose,
-    at_equal_kl,
-    effects_table,
-    text_effects,
-)
+from homogenization.statistics.effects import EFFECTS_SCHEMA, Condition, Dose, at_equal_kl, effects_table, text_effects
 from homogenization.statistics.estimate import Settings
 from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, UNTOUCHED
 from homogenization.tables.similarity import SIMILARITY_SCHEMA

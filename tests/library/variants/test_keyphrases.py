@@ -9,6 +9,8 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.given import given_variant
 from homogenization.variants.keyphrases import (
     content_words,
     extract_keyphrases,
@@ -109,3 +111,14 @@ def test_phrases_of_a_column_are_taken_in_their_order_and_absent_ones_told(caplo
         ("b", "plot", 1.0, 0),
     ]
     assert "review a lacks hero of the column 'phrases'" in caplog.text
+
+
+def test_texts_of_a_column_are_cleaned_and_blank_ones_left_out():
+    cells = ["A  <b>zombie</b> &amp; friends.", " ", None]
+    reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": ["x"] * 3, "label": ["1"] * 3, "mine": cells})
+    made = given_variant(reviews, "front", "mine")
+    assert made.rows() == [("front", "a", "A zombie & friends.", "1", [])]
+    with pytest.raises(HomogenizationError, match=r"variants\.front\.column 'mien' is no column of the corpus .did you mean 'mine'"):
+        given_variant(reviews, "front", "mien")
+    with pytest.raises(HomogenizationError, match=r"keyphrases\.column 'mien' is no column"):
+        given_keyphrases(reviews, "mien", 8)

@@ -122,6 +122,11 @@ class Study(Section):
         return [name for name, variant in self.variants.items() if isinstance(variant, texts.WrittenVariant)]
 
     @property
+    def given(self) -> list[str]:
+        """Variants that the user's file has."""
+        return [name for name, variant in self.variants.items() if isinstance(variant, texts.GivenVariant)]
+
+    @property
     def ladder(self) -> list[str]:
         """Variants whose words change places in blocks, the least disorder first. Fewer than two are no ladder."""
         blocks = {name: getattr(variant, "blocks", None) for name, variant in self.variants.items()}

@@ -185,6 +185,15 @@ its texts."""
         return {"key": self._with(move=MovedSentence(sentence="other", to=self.move.to)), **first}
 
 
+class GivenVariant(Variant):
+    """The review as the user's file has it."""
+
+    rewriter: Literal["column"]
+    """`column` takes a text that your file has beside the review."""
+    column: str
+    """Column of the corpus with the variant's text of each review."""
+
+
 class WrittenVariant(Variant, Written):
     """The review as a language model rewrites it."""
 
@@ -199,7 +208,7 @@ class WrittenVariant(Variant, Written):
 
 
 AnyVariant = Annotated[
-    Untouched | RuleVariant | NaturalVariant | OrderVariant | WrittenVariant,
+    Untouched | RuleVariant | NaturalVariant | OrderVariant | GivenVariant | WrittenVariant,
     Field(discriminator="rewriter"),
     BeforeValidator(without_nulls),
 ]

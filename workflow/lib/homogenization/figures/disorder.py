@@ -1,7 +1,6 @@
 """Disorder or position? Changes of metrics against changes of loss, at the output and over depth."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,6 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Text
-from matplotlib.transforms import Bbox
 
 from homogenization.figures.grammar import Panels, Shown, Tables, draw_lines, legend_of, named_in
 from homogenization.figures.style import BAND, DARK, DEPTH, GREY, STEPS, ZERO, LineStyle, variant_styles
@@ -94,45 +91,55 @@ def _panels(table: pl.DataFrame, shown: Shown, height: float) -> Panels:
     return Panels(columns, dict.fromkeys(_ROWS, ""), height=height)
 
 
-_FAR = (9, 18, 30, 44, 60, 80)  # points from a dot to its label
-_AROUND = [(np.cos(angle), np.sin(angle)) for angle in np.pi * np.array([0, 1, 0.25, 1.75, 0.75, 1.25, 0.5, 1.5])]
+_FAR = np.array([9, 16, 24, 34, 46, 60])  # points from a dot to its label
+_ANGLES = np.arange(16) * np.pi / 8
 
 
 def label_points(axes: Axes, points: Sequence[Mapping[str, Any]], shown: Shown) -> None:
     """Write the labels of points (rows of `changes`) beside them, off each other, points, intervals and lines.
 
-    Each takes the nearest free place around its point, or the one where it hides least; a line leads to one that is not
-    close by. The layout of the figure has to be final.
+    Each takes the place around its point where it and its line hide least, and of these the nearest; a line leads to
+    one that is not close by. The layout of the figure has to be final.
     """
     renderer, pixels = FigureCanvasAgg(axes.figure).get_renderer(), axes.transData.transform
     ladder = next(line for line in axes.lines if line.get_label() == "ladder").get_path().interpolated(60)
-    lines = [(x, 0.0) for x in np.linspace(*axes.get_xlim(), 80)]
+    lines = [*ladder.vertices, *((x, 0.0) for x in np.linspace(*axes.get_xlim(), 80))]
     lines += [(0.0, y) for y in np.linspace(*axes.get_ylim(), 80)]
     for p in points:
         lines += [(x, p["mean"]) for x in np.linspace(p["loss_low"], p["loss_high"], 9)]
         lines += [(p["loss"], y) for y in np.linspace(p["ci_low"], p["ci_high"], 9)]
-    marks = [
-        *((place, 1) for place in pixels([*ladder.vertices, *lines])),
-        *((pixels((p["loss"], p["mean"])), 5) for p in points),
-    ]
-    taken = [Bbox([place - half, place + half]) for place, half in marks]
+    dots = pixels([(p["loss"], p["mean"]) for p in points])
+    taken, labels = np.vstack([_boxes(pixels(lines), 1), _boxes(dots, 5)]), np.empty((0, 4))
 
-    def put(text: Text, far: float, right: float, up: float) -> tuple[int, Bbox]:
-        """How much the text hides at this place, and its box."""
-        side = "center" if abs(right) < 0.1 else "left" if right > 0 else "right"
-        text.set(position=(far * right, far * up), ha=side)
-        box = text.get_window_extent(renderer)
-        outside = box.x0 < axes.bbox.x0 or box.x1 > axes.bbox.x1 or box.y0 < axes.bbox.y0 or box.y1 > axes.bbox.y1
-        return box.count_overlaps(taken) + 100 * outside, box
-
+    far, angle = (grid.ravel() for grid in np.meshgrid(_FAR, _ANGLES))
+    directions = np.column_stack([np.cos(angle), np.sin(angle)])
+    sides = np.select([abs(directions[:, 0]) < 0.1, directions[:, 0] > 0], [0.5, 0], 1)
     look = {"textcoords": "offset points", "fontsize": 8, "va": "center"}
-    places = [(far, *direction) for far, direction in product(_FAR, _AROUND)]
     for point in sorted(points, key=lambda point: point["loss"]):
         name, where = point["variant"], (point["loss"], point["mean"])
         text = axes.annotate(shown.variants[name], where, (0, 0), color=GREY if name in shown.ladder else DARK, **look)
-        best = next((place for place in places if not put(text, *place)[0]), None)
-        best = best or min(places, key=lambda place: put(text, *place)[0])
-        taken.append(put(text, *best)[1])
-        if best[0] > _FAR[0]:
+        size = text.get_window_extent(renderer).size + 2
+        steps = np.linspace(_FAR[0], far, 20)[..., None] * directions * axes.figure.dpi / 72 + pixels(where)
+        low = steps[-1] - np.column_stack([sides, np.full(len(sides), 0.5)]) * size
+        boxes, parts = np.hstack([low, low + size]), _boxes(steps, 1)
+        hidden = _overlaps(boxes, taken) + 9 * _overlaps(boxes, labels)
+        crossed = (far > _FAR[0]) * (_overlaps(parts, taken) / 4 + _overlaps(parts, labels)).sum(axis=0)
+        outside = (low < axes.bbox.min).any(axis=1) | (low + size > axes.bbox.max).any(axis=1)
+        best = (hidden + crossed + 100 * outside + far / 30).argmin()
+        text.set(position=far[best] * directions[best], ha={0: "left", 0.5: "center", 1: "right"}[sides[best]])
+        labels = np.vstack([labels, boxes[best]])
+        if far[best] > _FAR[0]:
+            taken = np.vstack([taken, parts[:, best]])
             arrow = {"arrowstyle": "-", "lw": 0.5, "color": GREY}
             axes.annotate("", where, text.get_position(), arrowprops=arrow, **look)
+
+
+def _boxes(centres: np.ndarray, half: float) -> np.ndarray:
+    """Squares around points, in pixels: left, bottom, right, top in the last axis."""
+    return np.concatenate([centres - half, centres + half], axis=-1)
+
+
+def _overlaps(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """With how many of the others (n x 4) each box overlaps."""
+    apart = (boxes[..., None, :2] > others[:, 2:]) | (boxes[..., None, 2:] < others[:, :2])
+    return (~apart.any(axis=-1)).sum(axis=-1)

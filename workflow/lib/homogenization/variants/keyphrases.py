@@ -11,6 +11,7 @@ import polars as pl
 
 from homogenization.corpus.sentences import starts, words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
+from homogenization.variants.given import cells
 from homogenization.variants.phrases import Phrase, find_phrases, is_stop_word, term_of
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 from homogenization.variants.sentences import sentences_of
@@ -118,8 +119,8 @@ def given_keyphrases(reviews: pl.DataFrame, column: str, max_phrases: int) -> pl
         max_phrases: Largest number of distinct phrases of a review.
     """
     found = {}
-    for name, text, cell in reviews.select("review_id", "text", pl.col(column).cast(pl.String)).iter_rows():
-        listed = [term for part in (cell or "").split(";") if (term := term_of(part))]
+    for name, text, cell in cells(reviews, column, "keyphrases.column"):
+        listed = [term for part in cell.split(";") if (term := term_of(part))]
         found[name] = key_phrases(text, ranked(listed), max_phrases)
         if absent := [term for term in listed if not starts(words(text), term)]:
             logging.warning("review %s lacks %s of the column '%s': left out", name, ", ".join(absent), column)
