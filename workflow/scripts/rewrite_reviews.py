@@ -2,7 +2,6 @@
 
 from homogenization.run.job import job
 from homogenization.run.parquet import read_table, write_table
-from homogenization.variants.given import given_variant
 from homogenization.variants.parsing import read_parse
 from homogenization.variants.rules import rewrite_reviews
 
@@ -11,8 +10,5 @@ with job(snakemake):
     keyphrases = read_table(given.keyphrases) if given.keyphrases else None
     parse = read_parse(given.parse) if given.parse else None
     reviews = read_table(given.shard)
-    if chosen["rewriter"] == "column":
-        rewritten = given_variant(reviews, variant, chosen["column"])
-    else:
-        rewritten = rewrite_reviews(reviews, keyphrases, parse, variant, seed=snakemake.params.seed, **chosen)
+    rewritten = rewrite_reviews(reviews, keyphrases, parse, variant, seed=snakemake.params.seed, **chosen)
     write_table(rewritten, snakemake.output.variant, chosen)

@@ -11,6 +11,7 @@ import polars as pl
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.capitals import names_in
+from homogenization.variants.given import given_variant
 from homogenization.variants.natural import move_naturally
 from homogenization.variants.order import reorder
 from homogenization.variants.phrases import (
@@ -145,7 +146,7 @@ def rewrite_reviews(
         parse: The parse of their sentences, from `parse_reviews`; None for the rewriters "none" and "order".
         variant: Name of the variant.
         rewriter: "none" to keep the text, "rules" for `move_by_rules`, "natural" for `move_naturally`, "order" for
-            `reorder`, whose texts have no placements.
+            `reorder`, whose texts have no placements, "column" for `given_variant`.
         phrases: Which phrases move by "rules": "key", or "other" ones.
         seed: Seed of the draws of "order".
         options: Further arguments of the rewriter, such as `position`.
@@ -153,6 +154,8 @@ def rewrite_reviews(
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
     """
+    if rewriter == "column":
+        return given_variant(reviews, variant, **options)
     keyphrases = pl.DataFrame(schema=KEYPHRASE_SCHEMA) if keyphrases is None else keyphrases
     if rewriter in ("natural", "order"):
         keyphrases = keyphrases.sort("score", descending=True, maintain_order=True)
