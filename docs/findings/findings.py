@@ -1,6 +1,6 @@
 """The tables and figures of docs/findings.md from the tables of its four studies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from homogenization.figures import contrasts, curves, disorder, effects
 from homogenization.figures.grammar import Shown, save_figure
 from homogenization.figures.style import house_style
 from homogenization.reading.results import Results, open_results
+from homogenization.statistics.rest import halves, rest
 from homogenization.tables.over_reviews import summarise
 
 MODELS = ("smollm2", "gemma", "qwen")
@@ -92,6 +93,35 @@ def by_first_words(study: str, results: Results) -> pl.DataFrame:
     return pl.concat(means)
 
 
+def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
+    """What variants do after the last block beyond disorder that changes the loss as much: as docs/statistics.md says.
+
+    Also beyond disorder that makes predictions as uncertain (entropy), or as alike (divergence), in the place of loss.
+    """
+    keys, measures = ["model", "variant", "review_id"], ["loss_per_word", "entropy", "divergence"]
+    predictions = results.table("predictions").with_columns(-pl.col("divergence"))
+    original = predictions.filter(variant="original").drop("variant")
+    costs = predictions.join(original, on=["model", "review_id"], suffix="_original")
+    costs = costs.select(*keys, *(pl.col(name) - pl.col(f"{name}_original") for name in measures))
+    values = []
+    for metric, view in (("cosine_anisotropy", "without_first"), (RANK, "raw_without_first")):
+        moved = (results.differences(name, "original", metric, view=view) for name in (*ladder, *variants))
+        changed = pl.concat(table.filter(pl.col("text") != pl.col("text_minus")) for table in moved)
+        for (model,), rows in changed.join(costs, on=keys).group_by("model", maintain_order=True):
+            reviews = rows.select(pl.col("review_id").unique().sort())
+            half = halves(reviews["review_id"].to_list(), seed=0)
+            for measure in measures:
+                changes = {}
+                for name in (*ladder, *variants):
+                    table = reviews.join(rows.filter(variant=name), on="review_id", how="left", maintain_order="left")
+                    changes[name] = table.select("difference").to_numpy(), table[measure].to_numpy()
+                for name in variants:
+                    beyond = rest(changes[name], [changes[step] for step in ladder], half)[:, 0]
+                    key = {"model": model, "variant": name, "metric": metric, "view": view, "of_equal": measure}
+                    values.append(reviews.with_columns(beyond=beyond, **{k: pl.lit(v) for k, v in key.items()}))
+    return summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")
+
+
 def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Path) -> None:
     """Draw the figures of the page; `labels` are those of models."""
 
@@ -116,18 +146,8 @@ def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Pa
     draw("one_token", curves.one_token, "Is a collapse that of one token?", *moved, models=four)
     title, metric = "Maximum explainable variance", "max_explainable_variance"
     draw(metric, curves.metric, title, *moved, models=four, metric=metric)
-    title = "What a language model writes"
-    draw(
-        "disorder_written",
-        disorder.disorder,
-        title,
-        "written",
-        "contrasts",
-        "blocks-4",
-        "blocks-16",
-        "written",
-        "front",
-    )
+    written = ("written", "contrasts", "blocks-4", "blocks-16", "written", "front")
+    draw("disorder_written", disorder.disorder, "What a language model writes", *written)
     natural = ("sentences", "contrasts", "front-natural", "end-natural")
     title, five = "Natural orders of 204 sentences", (*MODELS, *BEHIND_BOS)
     draw("disorder_natural", disorder.disorder, title, *natural, "blocks-2", "blocks-4", "words", models=five)
@@ -153,6 +173,7 @@ def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
         "natural_reviews": at_the_end(natural.table("contrasts")),
         "first_words": pl.concat([by_first_words("sentences", sentences), by_first_words("reviews", natural)]),
         "written": at_the_end(studies["written"].table("contrasts")),
+        "written_beyond": beyond_disorder(studies["written"], ["blocks-4", "blocks-16"], ["written", "front"]),
         "penalties": studies["penalty"].table("penalties"),
     }
     made.mkdir(exist_ok=True)
