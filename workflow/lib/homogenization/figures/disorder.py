@@ -102,12 +102,12 @@ def label_points(axes: Axes, points: Sequence[Mapping[str, Any]], shown: Shown) 
     one that is not close by. The layout of the figure has to be final.
     """
     renderer, pixels = FigureCanvasAgg(axes.figure).get_renderer(), axes.transData.transform
-    ladder = next(line for line in axes.lines if line.get_label() == "ladder").get_path().interpolated(60)
-    lines = [*ladder.vertices, *((x, 0.0) for x in np.linspace(*axes.get_xlim(), 80))]
-    lines += [(0.0, y) for y in np.linspace(*axes.get_ylim(), 80)]
+    ladder = next(line for line in axes.lines if line.get_label() == "ladder").get_path().interpolated(20)
+    lines = [*ladder.vertices, *((x, 0.0) for x in np.linspace(*axes.get_xlim(), 40))]
+    lines += [(0.0, y) for y in np.linspace(*axes.get_ylim(), 40)]
     for p in points:
-        lines += [(x, p["mean"]) for x in np.linspace(p["loss_low"], p["loss_high"], 9)]
-        lines += [(p["loss"], y) for y in np.linspace(p["ci_low"], p["ci_high"], 9)]
+        lines += [(x, p["mean"]) for x in np.linspace(p["loss_low"], p["loss_high"], 5)]
+        lines += [(p["loss"], y) for y in np.linspace(p["ci_low"], p["ci_high"], 5)]
     dots = pixels([(p["loss"], p["mean"]) for p in points])
     taken, labels = np.vstack([_boxes(pixels(lines), 1), _boxes(dots, 5)]), np.empty((0, 4))
 
@@ -119,7 +119,7 @@ def label_points(axes: Axes, points: Sequence[Mapping[str, Any]], shown: Shown) 
         name, where = point["variant"], (point["loss"], point["mean"])
         text = axes.annotate(shown.variants[name], where, (0, 0), color=GREY if name in shown.ladder else DARK, **look)
         size = text.get_window_extent(renderer).size + 2
-        steps = np.linspace(_FAR[0], far, 20)[..., None] * directions * axes.figure.dpi / 72 + pixels(where)
+        steps = np.linspace(_FAR[0], far, 8)[..., None] * directions * axes.figure.dpi / 72 + pixels(where)
         low = steps[-1] - np.column_stack([sides, np.full(len(sides), 0.5)]) * size
         boxes, parts = np.hstack([low, low + size]), _boxes(steps, 1)
         hidden = _overlaps(boxes, taken) + 9 * _overlaps(boxes, labels)
