@@ -93,7 +93,7 @@ def by_first_words(study: str, results: Results) -> pl.DataFrame:
     return pl.concat(means)
 
 
-def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
+def beyond_disorder(study: str, results: Results, ladder: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
     """What variants do after the last block beyond disorder that changes the loss as much: as docs/statistics.md says.
 
     Also beyond disorder that makes predictions as uncertain (entropy), or as alike (divergence), in the place of loss.
@@ -119,7 +119,8 @@ def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[
                     beyond = rest(changes[name], [changes[step] for step in ladder], half)[:, 0]
                     key = {"model": model, "variant": name, "metric": metric, "view": view, "of_equal": measure}
                     values.append(reviews.with_columns(beyond=beyond, **{k: pl.lit(v) for k, v in key.items()}))
-    return summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")
+    means = summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")
+    return means.select(pl.lit(study).alias("study"), pl.all())
 
 
 def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Path) -> None:
@@ -163,6 +164,10 @@ def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
     studies = {name: open_results(folder) for name, folder in folders.items()}
     families, sentences, natural = (studies[name] for name in ("families", "sentences", "natural"))
     effects_of = families.table("interventions").filter(metric="cosine_anisotropy", minus="untouched")
+    ladders = {
+        "written": (["blocks-4", "blocks-16"], ["written", "front"]),
+        "sentences": (["blocks-2", "blocks-4", "words"], ["front-natural", "end-natural"]),
+    }
     tables = {
         "families": at_the_end(families.table("contrasts")),
         "depth": families.table("depth").filter(pl.col("metric").is_in([*VIEWS]), variant="original"),
@@ -173,7 +178,7 @@ def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
         "natural_reviews": at_the_end(natural.table("contrasts")),
         "first_words": pl.concat([by_first_words("sentences", sentences), by_first_words("reviews", natural)]),
         "written": at_the_end(studies["written"].table("contrasts")),
-        "written_beyond": beyond_disorder(studies["written"], ["blocks-4", "blocks-16"], ["written", "front"]),
+        "beyond": pl.concat(beyond_disorder(name, studies[name], *variants) for name, variants in ladders.items()),
         "penalties": studies["penalty"].table("penalties"),
     }
     made.mkdir(exist_ok=True)
