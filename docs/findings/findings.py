@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.figures import contrasts, curves, disorder, effects
+from homogenization.figures import curves, disorder, effects
 from homogenization.figures.grammar import Shown, save_figure
 from homogenization.figures.style import house_style
 from homogenization.reading.results import Results, open_results
@@ -14,7 +14,6 @@ from homogenization.statistics.rest import halves, rest
 from homogenization.tables.over_reviews import summarise
 
 MODELS = ("smollm2", "gemma", "qwen")
-BEHIND_BOS = ("smollm2-bos", "qwen-bos")
 LADDER = {f"blocks-{n}": f"{n} blocks" for n in (2, 4, 8, 16, 32)} | {"words": "Single words"}
 VARIANTS = LADDER | {
     "original": "Original",
@@ -93,7 +92,7 @@ def by_first_words(study: str, results: Results) -> pl.DataFrame:
     return pl.concat(means)
 
 
-def beyond_disorder(study: str, results: Results, ladder: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
+def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
     """What variants do after the last block beyond disorder that changes the loss as much: as docs/statistics.md says.
 
     Also beyond disorder that makes predictions as uncertain (entropy), or as alike (divergence), in the place of loss.
@@ -119,8 +118,7 @@ def beyond_disorder(study: str, results: Results, ladder: Sequence[str], variant
                     beyond = rest(changes[name], [changes[step] for step in ladder], half)[:, 0]
                     key = {"model": model, "variant": name, "metric": metric, "view": view, "of_equal": measure}
                     values.append(reviews.with_columns(beyond=beyond, **{k: pl.lit(v) for k, v in key.items()}))
-    means = summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")
-    return means.select(pl.lit(study).alias("study"), pl.all())
+    return summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")
 
 
 def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Path) -> None:
@@ -149,12 +147,8 @@ def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Pa
     draw(metric, curves.metric, title, *moved, models=four, metric=metric)
     written = ("written", "contrasts", "blocks-4", "blocks-16", "written", "front")
     draw("disorder_written", disorder.disorder, "What a language model writes", *written)
-    natural = ("sentences", "contrasts", "front-natural", "end-natural")
-    title, five = "Natural orders of 204 sentences", (*MODELS, *BEHIND_BOS)
-    draw("disorder_natural", disorder.disorder, title, *natural, "blocks-2", "blocks-4", "words", models=five)
-    title = "Front − End in natural orders: normalised effective rank, without the first token"
-    own = {"metric": RANK, "view": "raw_without_first", "pairs": [["front-natural", "end-natural"]]}
-    draw("constructions_rank", contrasts.contrast, title, *natural, models=five, **own)
+    natural = ("sentences", "contrasts", "blocks-2", "blocks-4", "words", "front-natural", "end-natural")
+    draw("disorder_natural", disorder.disorder, "Natural orders of 204 sentences", *natural)
     draw("causes_conditions", effects.conditions, "Changed attention and its costs", "families", "interventions doses")
     draw("causes_dose", effects.dose, "Steered attention", "families", "interventions doses")
 
@@ -164,10 +158,6 @@ def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
     studies = {name: open_results(folder) for name, folder in folders.items()}
     families, sentences, natural = (studies[name] for name in ("families", "sentences", "natural"))
     effects_of = families.table("interventions").filter(metric="cosine_anisotropy", minus="untouched")
-    ladders = {
-        "written": (["blocks-4", "blocks-16"], ["written", "front"]),
-        "sentences": (["blocks-2", "blocks-4", "words"], ["front-natural", "end-natural"]),
-    }
     tables = {
         "families": at_the_end(families.table("contrasts")),
         "depth": families.table("depth").filter(pl.col("metric").is_in([*VIEWS]), variant="original"),
@@ -178,7 +168,7 @@ def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
         "natural_reviews": at_the_end(natural.table("contrasts")),
         "first_words": pl.concat([by_first_words("sentences", sentences), by_first_words("reviews", natural)]),
         "written": at_the_end(studies["written"].table("contrasts")),
-        "beyond": pl.concat(beyond_disorder(name, studies[name], *variants) for name, variants in ladders.items()),
+        "beyond": beyond_disorder(studies["written"], ["blocks-4", "blocks-16"], ["written", "front"]),
         "penalties": studies["penalty"].table("penalties"),
     }
     made.mkdir(exist_ok=True)
