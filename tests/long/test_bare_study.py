@@ -33,5 +33,5 @@ def test_a_study_of_given_texts_parses_nothing_and_runs_to_its_report(project):
     made = pl.read_parquet(project.folder / "results/variants/mine/*.parquet")
     assert set(made["text"]) < set(map(clean_text, reviews["mine"]))
     scored = pl.read_parquet(project.folder / "results/tables/similarity.parquet").filter(variant="mine")
-    assert scored["f1"].is_between(0.5, 1).all()
+    assert (scored["f1"] > 0.5).all()
     assert len(scored) == len(made) == 12
