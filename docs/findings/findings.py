@@ -1,4 +1,4 @@
-"""The tables and figures of docs/findings.md from the tables of its four studies."""
+"""The tables and figures of docs/findings.md from the tables of its five studies."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
