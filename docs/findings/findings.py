@@ -1,6 +1,7 @@
 """The tables and figures of docs/findings.md from the tables of its five studies."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -109,15 +110,18 @@ def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[
         for (model,), rows in changed.join(costs, on=keys).group_by("model", maintain_order=True):
             reviews = rows.select(pl.col("review_id").unique().sort())
             half = halves(reviews["review_id"].to_list(), seed=0)
-            for measure in measures:
-                changes = {}
-                for name in (*ladder, *variants):
-                    table = reviews.join(rows.filter(variant=name), on="review_id", how="left", maintain_order="left")
-                    changes[name] = table.select("difference").to_numpy(), table[measure].to_numpy()
-                for name in variants:
-                    beyond = rest(changes[name], [changes[step] for step in ladder], half)[:, 0]
-                    key = {"model": model, "variant": name, "metric": metric, "view": view, "of_equal": measure}
-                    values.append(reviews.with_columns(beyond=beyond, **{k: pl.lit(v) for k, v in key.items()}))
+            of_variant = {
+                name: reviews.join(rows.filter(variant=name), on="review_id", how="left", maintain_order="left")
+                for name in (*ladder, *variants)
+            }
+            for measure, name in product(measures, variants):
+                changes = {
+                    of: (table.select("difference").to_numpy(), table[measure].to_numpy())
+                    for of, table in of_variant.items()
+                }
+                beyond = rest(changes[name], [changes[step] for step in ladder], half)[:, 0]
+                key = {"model": model, "variant": name, "metric": metric, "view": view, "of_equal": measure}
+                values.append(reviews.with_columns(beyond=beyond, **{k: pl.lit(v) for k, v in key.items()}))
     return summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")
 
 
