@@ -11,7 +11,7 @@ from homogenization.figures import curves, disorder, effects
 from homogenization.figures.grammar import Shown, save_figure
 from homogenization.figures.style import house_style
 from homogenization.reading.results import Results, open_results
-from homogenization.statistics.rest import halves, rest
+from homogenization.statistics.rest import rest
 from homogenization.tables.over_reviews import summarise
 
 MODELS = ("smollm2", "gemma", "qwen")
@@ -109,7 +109,6 @@ def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[
         changed = pl.concat(table.filter(pl.col("text") != pl.col("text_minus")) for table in moved)
         for (model,), rows in changed.join(costs, on=keys).group_by("model", maintain_order=True):
             reviews = rows.select(pl.col("review_id").unique().sort())
-            half = halves(reviews["review_id"].to_list(), seed=0)
             of_variant = {
                 name: reviews.join(rows.filter(variant=name), on="review_id", how="left", maintain_order="left")
                 for name in (*ladder, *variants)
@@ -119,7 +118,7 @@ def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[
                     of: (table.select("difference").to_numpy(), table[measure].to_numpy())
                     for of, table in of_variant.items()
                 }
-                beyond = rest(changes[name], [changes[step] for step in ladder], half)[:, 0]
+                beyond = rest(changes[name], [changes[step] for step in ladder])[:, 0]
                 key = {"model": model, "variant": name, "metric": metric, "view": view, "of_equal": measure}
                 values.append(reviews.with_columns(beyond=beyond, **{k: pl.lit(v) for k, v in key.items()}))
     return summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")

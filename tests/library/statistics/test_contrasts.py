@@ -21,7 +21,7 @@ from homogenization.statistics.contrasts import (
     values_of_predictions,
 )
 from homogenization.statistics.estimate import Settings
-from homogenization.statistics.rest import halves, rest
+from homogenization.statistics.rest import rest
 from homogenization.tables.comparisons import too_few
 from homogenization.tables.metrics import VALUES_SCHEMA
 from homogenization.tables.predictions import PREDICTIONS_SCHEMA
@@ -165,7 +165,7 @@ def test_predictions_are_contrasted_and_the_rest_is_beyond_the_ladder():
     for model in more["models"]:  # the encoder is compared at the loss of the language model
         at = {name: side(values, name, model, **cell)[:, None] for name in VARIANTS}
         sides = [(at[name] - at["original"], change[name]) for name in ("front", *LADDER)]
-        expected = rest(sides[0], sides[1:], halves(REVIEWS, SETTINGS.seed))
+        expected = rest(sides[0], sides[1:])
         row = table.filter(model=model, minus="disorder", **cell).row(0, named=True)
         assert row["mean"] == pytest.approx(expected.mean())
         assert row["ci_high"] == pytest.approx(stats.ttest_1samp(expected[:, 0], 0).confidence_interval().high)

@@ -3,63 +3,56 @@
 import numpy as np
 import pytest
 
-from homogenization.statistics.rest import halves, rest
+from homogenization.statistics.estimate import summary
+from homogenization.statistics.rest import rest
 
 N = 24
 
 
-def study(seed, n=N, beyond=0.0, noise=0.3, slope=2.0):
-    """A variant and a ladder of three steps, whose change is `slope` a nat and noise; and `beyond` in the variant."""
+def study(seed, loss=0.8, beyond=0.0, noise=0.3, law=lambda losses: 2 * losses):
+    """A variant and a ladder of three steps: a `law` of the loss, and noise; and `beyond` in the variant."""
     generator = np.random.default_rng(seed)
 
     def changes(loss, more=0.0):
-        losses = loss + 0.1 * generator.standard_normal(n)
-        return slope * losses[:, None] + more + noise * generator.standard_normal((n, 2)), losses
+        losses = loss * (1 + 0.2 * generator.uniform(-1, 1, N))
+        return law(losses)[:, None] + more + noise * generator.standard_normal((N, 2)), losses
 
-    return changes(0.8, beyond), [changes(loss) for loss in (0.3, 1.4, 3.0)]
+    return changes(loss, beyond), [changes(loss) for loss in (0.3, 1.4, 3.0)]
 
 
-def plain_residuals(variant, ladder, half):
-    """Review by review and cell by cell, with numpy's interpolation."""
-    changes, losses = variant
-    found = np.full_like(changes, np.nan)
-    for review, cell in np.ndindex(changes.shape):
-        others = half != half[review]
-        steps = sorted((np.nanmean(loss[others]), np.nanmean(of[others, cell])) for of, loss in ladder)
-        x, y = zip((0.0, 0.0), *steps, strict=True)
-        if losses[review] <= x[-1]:
-            below = min(losses[review], 0) * y[1] / x[1]
-            found[review, cell] = changes[review, cell] - np.interp(losses[review], x, y) - below
+def plain(variant, ladder):
+    """The rest of each cell with numpy's interpolation, over the reviews of the variant."""
+    found = []
+    for cell in range(variant[0].shape[1]):
+        there = ~np.isnan(variant[0][:, cell] + variant[1])
+        pairs = [np.stack([loss, of[:, cell]])[:, there] for of, loss in (*ladder, variant)]
+        *steps, (at, of) = [tuple(pair[:, ~np.isnan(pair).any(axis=0)].mean(axis=1)) for pair in pairs]
+        x, y = zip((0.0, 0.0), *sorted(steps), strict=True)
+        found.append(of - np.interp(at, x, y) - min(at, 0) * y[1] / x[1] if at <= x[-1] else np.nan)
     return found
 
 
-def test_the_mean_is_that_of_a_plain_loop():
-    variant, ladder = study(0)
-    variant[1][:2] = (-0.2, 9.0)  # below the first knot, and beyond the last
-    ladder[1][0][5] = ladder[1][1][5] = np.nan
-    half = halves([f"r{number}" for number in range(N)], seed=3)
-    assert half.sum() == N // 2
-    found, expected = rest(variant, ladder, half), plain_residuals(variant, ladder, half)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    assert np.isnan(found[1]).all()
-    np.testing.assert_allclose(np.nanmean(found, axis=0), np.nanmean(expected, axis=0))
+@pytest.mark.parametrize("loss", [-0.4, 0.1, 0.8, 2.5, 9.0])
+def test_the_mean_is_that_of_a_plain_loop(loss):
+    variant, ladder = study(0, loss)
+    variant[0][3] = variant[0][4, 1] = ladder[1][0][5] = ladder[1][0][6, 0] = ladder[2][1][7] = np.nan
+    found = rest(variant, ladder)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(variant[0]) | (loss == 9))
+    np.testing.assert_allclose(summary(found, 0.95)["mean"], plain(variant, ladder))
+    assert np.isnan(rest(variant, ladder[:1])).all()
 
 
 def test_a_variant_that_lies_on_the_ladder_has_no_rest():
-    variant, ladder = study(1, noise=0.0)
-    np.testing.assert_allclose(rest(variant, ladder, np.arange(N) % 2), 0, atol=1e-12)
-    beyond, ladder = study(1, noise=0.0, beyond=0.5)
-    np.testing.assert_allclose(rest(beyond, ladder, np.arange(N) % 2), 0.5)
+    for beyond in (0, 0.5):
+        np.testing.assert_allclose(rest(*study(1, noise=0, beyond=beyond)), beyond, atol=1e-12)
+    _, ladder = study(2, law=np.sqrt)
+    for step in ladder:
+        np.testing.assert_allclose(rest(step, ladder), 0, atol=1e-12)
 
 
-def test_its_spread_holds_what_the_curve_does_not_know():
-    """Over 150 studies, the standard error of a rest is how far rests lie apart; of the residuals, it is too small."""
-    half, found, plain = np.arange(N) % 2, [], []
-    for seed in range(150):
-        variant, ladder = study(seed)
-        found.append(rest(variant, ladder, half)[:, 0])
-        plain.append(plain_residuals(variant, ladder, half)[:, 0])
-    apart = np.mean(found, axis=1).std(ddof=1)
-    said, naive = (np.mean(np.var(of, axis=1, ddof=1) / N) ** 0.5 for of in (found, plain))
-    assert said == pytest.approx(apart, rel=0.2)
-    assert naive < 0.9 * apart
+@pytest.mark.parametrize(("loss", "power"), [(0.8, 1), (0.3, 0.5), (1.4, 0.5)])
+def test_its_interval_holds_what_the_curve_does_not_know(loss, power):
+    """In between the knots of a straight ladder, and at those of a bent one."""
+    ends = [summary(rest(*study(seed, loss, law=lambda losses: 2 * losses**power)), 0.95) for seed in range(200)]
+    covered = np.mean([(of["ci_low"] <= 0) & (of["ci_high"] >= 0) for of in ends])
+    assert covered == pytest.approx(0.95, abs=0.03)

@@ -14,7 +14,7 @@ from homogenization.names.variants import DISORDER, ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_tables
 from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate
-from homogenization.statistics.rest import FEWEST_STEPS, halves, rest
+from homogenization.statistics.rest import FEWEST_STEPS, rest
 from homogenization.statistics.values import Values
 from homogenization.tables.comparisons import same_texts, too_few
 from homogenization.tables.metrics import VALUES_SCHEMA, values_of
@@ -69,7 +69,7 @@ def contrast_table(
     for (model,), rows in sorted(values.partition_by("model", as_dict=True).items()):
         of_model = Values.of(rows)
         for group, reviews in {None: of_model.review_ids, **(groups or {})}.items():
-            compared = _Compared(of_model.only(reviews), similarity, losses.get(model, {}), ladder, settings.seed)
+            compared = _Compared(of_model.only(reviews), similarity, losses.get(model, {}), ladder)
             for (variant, minus), reason in contrasts.items():
                 for other, changes in compared.changes_of(variant, minus):
                     changes = changes[~np.isnan(changes).all(axis=1)]
@@ -88,7 +88,6 @@ class _Compared:
     similarity: pl.DataFrame
     losses: Mapping[str, Mapping[str, float]]
     ladder: Sequence[str]
-    seed: int
 
     def changes_of(self, variant: str, minus: str) -> Iterator[tuple[str, np.ndarray]]:
         """What is subtracted, and (reviews, cells) differences: of the two variants, and the rest."""
@@ -97,8 +96,7 @@ class _Compared:
         steps = [name for name in self.ladder if name in self.losses]
         if minus == ORIGINAL and variant not in self.ladder and variant in self.losses and len(steps) >= FEWEST_STEPS:
             ladder = [(self._differences(name, ORIGINAL), self._loss_of(name)) for name in steps]
-            half = halves(self.values.review_ids, self.seed)
-            yield DISORDER, rest((changes, self._loss_of(variant)), ladder, half)
+            yield DISORDER, rest((changes, self._loss_of(variant)), ladder)
 
     def _differences(self, variant: str, minus: str) -> np.ndarray:
         """NaN in reviews that are not accepted in both, or whose two texts are the same."""
