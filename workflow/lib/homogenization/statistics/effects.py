@@ -70,7 +70,7 @@ def effects_table(intervened: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Every estimand of every condition of `INTERVENED_BY_REVIEW_SCHEMA`: `EFFECTS_SCHEMA`, sorted by its keys."""
     parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
     for (model, variant), rows in sorted(intervened.partition_by("model", "variant", as_dict=True).items()):
-        cells = rows.select(*_CELL, "yardstick").unique(_CELL).sort(_CELL)
+        cells = _cells_of(intervened.filter(model=model))
         doses, control_is_one = doses_of(rows, cells), not rows["branch_norm"].any()
         for condition in doses:
             for minus, values, reason in _estimands(condition, doses, control_is_one):
@@ -78,6 +78,12 @@ def effects_table(intervened: pl.DataFrame, settings: Settings) -> pl.DataFrame:
                 names = {"model": model, "variant": variant, "minus": minus, **condition._asdict()}
                 parts.append(named(table, names))
     return pl.concat(parts).sort(_KEYS)
+
+
+def _cells_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """The cells of one model, with the yardstick of its originals where they are among its variants."""
+    originals_first = rows.sort(pl.col("variant") != ORIGINAL, "variant", maintain_order=True)
+    return originals_first.select(*_CELL, "yardstick").unique(_CELL, keep="first", maintain_order=True).sort(_CELL)
 
 
 def named(table: pl.DataFrame, names: Mapping[str, Any]) -> pl.DataFrame:
@@ -161,7 +167,7 @@ def text_effects(
     untouched = consequences.filter(pl.col("metric") != KL, kind=UNTOUCHED)  # whose KL is 0
     parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
     for (model,), rows in sorted(untouched.partition_by("model", as_dict=True).items()):
-        cells = rows.select(*_CELL, "yardstick").unique(_CELL).sort(_CELL)
+        cells = _cells_of(rows)
         reviews = rows.select("review_id").unique().sort("review_id")
         texts = rows.select("variant").unique().sort("variant")
         values = dict(zip(texts["variant"], as_array(rows, "value", texts, reviews, cells.select(_CELL)), strict=True))

@@ -159,13 +159,13 @@ def max_t(values: np.ndarray, families: Sequence[np.ndarray], settings: Settings
     cells at once, so the correction costs little where neighbouring layers agree.
 
     Args:
-        values: (units, cells); p is NaN in cells with fewer than two values.
+        values: (units, cells); p is NaN in cells with fewer than two values, or too few to be tested.
         families: places of the cells that are corrected together.
         settings: number and seed of the flips.
     """
-    p, counted, flips = np.full(values.shape[1], np.nan), _counts(values) > 1, sign_flips(len(values), settings)
+    p, counts, flips = np.full(values.shape[1], np.nan), _counts(values), sign_flips(len(values), settings)
     for places in families:
-        family = places[counted[places]]
+        family = places[counts[places] >= max(2, settings.min_reviews)]
         if len(family):
             p[family] = _step_down(_flipped_t(values[:, family], flips))
     return p

@@ -25,7 +25,7 @@ def correlations(values: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """view, metric, statistic (the predictor) and `ESTIMATE_SCHEMA` of the originals of one model.
 
     `mean` is Spearman's correlation over the reviews of a layer, averaged over layers, with its percentile bootstrap
-    interval over reviews. It has no p; its interval decides.
+    interval over the reviews that have all values. It has no p; its interval decides.
 
     Args:
         values: rows of `VALUES_SCHEMA`.
@@ -38,28 +38,29 @@ def correlations(values: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         for predictor in PREDICTORS:
             cells = (rows.filter(view=view, metric=OUTCOME), rows.filter(view=ALL_TOKENS, metric=predictor))
             x, y = (as_array(cell, "value", *axes) for cell in cells)
+            measured = ~np.isnan(x + y).all(axis=0)  # attention begins after the first block
+            there = measured.any() & ~np.isnan(x + y)[:, measured].any(axis=1)
+            x, y = (of[there][:, measured] for of in (x, y))
             row = {"view": view, "metric": OUTCOME, "statistic": predictor}
-            if (layers := _varies(x) & _varies(y)).any():
+            if there.any() and (layers := _varies(x) & _varies(y)).any():
                 found.append(row | within_layers(x[:, layers], y[:, layers], settings))
-            elif np.isfinite(x).any() and np.isfinite(y).any():
-                same = f"{OUTCOME if _varies(x).any() else predictor} is the same in every review"
+            elif there.any():
+                same = f"{predictor if _varies(x).any() else OUTCOME} is the same in every review"
                 found.append(row | {"n_reviews": 0, "verdict": NOT_TESTED, "reason": same})
     schema = dict.fromkeys(("view", "metric", "statistic"), pl.String) | ESTIMATE_SCHEMA
     return pl.DataFrame(found, schema=schema).with_columns(pl.selectors.float().fill_null(np.nan))
 
 
 def within_layers(x: np.ndarray, y: np.ndarray, settings: Settings) -> dict[str, float | str]:
-    """Spearman's correlation of `x` and `y` (reviews, layers) within layers, over the reviews with all values."""
+    """Spearman's correlation of `x` and `y` (reviews, layers) within layers, over the reviews."""
     from scipy.stats import bootstrap, rankdata
 
-    there = ~np.isnan(x + y).any(axis=1)
-
     def correlation(drawn: np.ndarray, axis: int = -1) -> np.ndarray:
-        ranks = (rankdata(values[there][drawn], axis=-2) for values in (x, y))
+        ranks = (rankdata(values[drawn], axis=-2) for values in (x, y))
         a, b = (of - of.mean(axis=-2, keepdims=True) for of in ranks)
         return ((a * b).sum(axis=-2) / np.sqrt((a**2).sum(axis=-2) * (b**2).sum(axis=-2))).mean(axis=-1)
 
-    reviews = np.arange(there.sum())
+    reviews = np.arange(len(x))
     drawn = {"n_resamples": _DRAWS, "confidence_level": settings.confidence, "rng": settings.seed}
     low, high = bootstrap(
         (reviews,), correlation, vectorized=True, method="percentile", batch=100, **drawn
@@ -70,5 +71,5 @@ def within_layers(x: np.ndarray, y: np.ndarray, settings: Settings) -> dict[str,
 
 
 def _varies(values: np.ndarray) -> np.ndarray:
-    """Whether the values of a layer are there and vary by more than rounding, (layers,)."""
+    """Whether the values of a layer vary by more than rounding, (layers,)."""
     return np.ptp(values, axis=0) > _CONSTANT * np.abs(values).max(axis=0)
