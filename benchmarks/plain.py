@@ -113,6 +113,7 @@ def attention_metrics(weights: np.ndarray) -> dict[str, dict[str, float]]:
     received, seen = weights.mean(axis=0).sum(axis=0), weights.max(axis=0) > 0
     uniform = (seen / seen.sum(axis=1, keepdims=True)).sum(axis=0)
     early = 1 + np.flatnonzero(np.arange(1, n) * 10 < n - 1)  # the first tenth of the way to the last token
+    shares = [of[early].sum() / of[1:].sum() if len(early) else np.nan for of in (received, uniform)]
     return {
         "all_tokens": {
             "first_token_attention_share": received[0] / n,
@@ -120,8 +121,7 @@ def attention_metrics(weights: np.ndarray) -> dict[str, dict[str, float]]:
             "sink_rate": (weights[:, :, 0].mean(axis=1) > 0.3).mean(),
         },
         "without_first": {
-            "early_excess_among_others": received[early].sum() / received[1:].sum()
-            - uniform[early].sum() / uniform[1:].sum(),
+            "early_excess_among_others": shares[0] - shares[1],
         },
     }
 

@@ -27,7 +27,8 @@ def run(model, texts, path, **options):
 def read(path):
     with open_store(path) as store:
         states = np.stack([store.residual_stream(layer) for layer in store.layers])
-        return states, store.final_norm(), store.attention_received(), store.review_offsets
+        attention = store.attention()
+        return states, store.final_norm(), attention and attention[0], store.review_offsets
 
 
 @cache

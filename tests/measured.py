@@ -5,13 +5,14 @@ import polars as pl
 from hypothesis import strategies as st
 
 from examples import example_table
-from homogenization.measures.attention import ATTENTION_SCHEMA, profile, uniform_attention
+from homogenization.measures.attention import ATTENTION_SCHEMA, profile
 from homogenization.measures.measure import MATRICES_SCHEMA, matrix_rows
 from homogenization.measures.reviews import measured_table
 from homogenization.metrics.attention import ATTENTION_METRICS, ReceivedAttention
 from homogenization.metrics.geometry import TokenMatrix
 from homogenization.run.parquet import write_table
 from homogenization.tables.metrics import METRICS_SCHEMA, VALUES_SCHEMA
+from stored import uniform_attention
 
 REVIEWS = ("a", "b", "c")
 PLACES = (("residual_stream", 0), ("residual_stream", 2), ("final_norm", 2))
@@ -35,7 +36,7 @@ def matrices_of(reviews=REVIEWS):
 def received_by(review, layer):
     n = len(states(review, 0))
     received = np.random.default_rng([ord(review), layer]).dirichlet(np.ones(n)) * n
-    return ReceivedAttention(received, uniform_attention(n, causal=True), np.array([0.2, 0.4]))
+    return ReceivedAttention(received, uniform_attention(n), np.array([0.2, 0.4]))
 
 
 def attention_of(reviews=REVIEWS):

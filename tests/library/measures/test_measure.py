@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from extracted import run, tiny
-from homogenization.measures.attention import ATTENTION_SCHEMA, uniform_attention
+from homogenization.measures.attention import ATTENTION_SCHEMA
 from homogenization.measures.mauve import MAUVE_SCHEMA
 from homogenization.measures.mauve import measure as measure_mauve
 from homogenization.measures.measure import MATRICES_SCHEMA, READ_TEXTS_SCHEMA, TOKENS_SCHEMA, matrix_rows, measure
@@ -14,7 +14,7 @@ from homogenization.measures.pooled import measure as measure_pooled
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.geometry import TokenMatrix
 from homogenization.states.store import open_store
-from stored import LENGTHS, N_BLOCKS, write
+from stored import LENGTHS, N_BLOCKS, uniform_attention, write
 from tiny_models import CONFIGS
 
 SCHEMAS = [MATRICES_SCHEMA, ATTENTION_SCHEMA, READ_TEXTS_SCHEMA, TOKENS_SCHEMA, POOLED_SCHEMA, MAUVE_SCHEMA]
@@ -45,7 +45,7 @@ def test_texts_and_tokens(tmp_path):
             mean = units.mean(axis=0)
             np.testing.assert_allclose(row["cosine_to_mean"], units @ mean / np.linalg.norm(mean), atol=2e-3)
             np.testing.assert_allclose(row["norm"], lengths / np.median(lengths), rtol=2e-3)
-            uniform = uniform_attention(n, causal=True, window=WINDOWS[layer - 1])
+            uniform = uniform_attention(n, WINDOWS[layer - 1])
             expected = None if layer == 0 else received[layer - 1, span] / uniform
             assert row["attention"] == (expected if expected is None else pytest.approx(expected, rel=2e-3))
     numbers = ("n_tokens", "n_words", "loss_per_word", "entropy", "divergence")

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from homogenization.measures.attention import uniform_attention
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.attention import ATTENTION_METRICS, ReceivedAttention
 from homogenization.metrics.catalogue import METRIC_NAMES, TOKEN_COUNT, describe_metric
 from homogenization.metrics.geometry import GEOMETRY_METRICS, TokenMatrix
 from homogenization.metrics.registry import ALL_TOKENS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+from stored import uniform_attention
 
 MANY, FEW, WIDTH, TEXTS, HEADS = 160, 60, 32, 40, 5
 
@@ -68,7 +68,7 @@ def received(weights, causal):
     """Of (heads, n, n) weights whose rows are to sum to 1."""
     weights = np.tril(weights) if causal else weights
     weights = weights / weights.sum(axis=-1, keepdims=True)
-    uniform = uniform_attention(weights.shape[-1], causal)
+    uniform = uniform_attention(weights.shape[-1], causal=causal)
     return ReceivedAttention(weights.mean(axis=0).sum(axis=0), uniform, weights[:, :, 0].mean(axis=1))
 
 

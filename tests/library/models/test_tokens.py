@@ -11,7 +11,7 @@ from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
-from homogenization.models.tokens import load_tokenizer, opening_token_id, tokenize
+from homogenization.models.tokens import load_tokenizer, opening_ids, tokenize
 from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
@@ -139,16 +139,26 @@ def without_bos():
     return PreTrainedTokenizerFast(tokenizer_object=made)
 
 
-@pytest.mark.parametrize(("name", "n_closing"), [("bert", 1), ("llama", 0), ("without_bos", 0)])
+@pytest.fixture(scope="module")
+def two_open():
+    """As GLM-4's, of which neither is the BOS that is named (as in BigBird)."""
+    made = train_tokenizer(TEXTS, 300)
+    tokens = [(token, made.token_to_id(token)) for token in ("a", "e")]
+    made.post_processor = TemplateProcessing(single="a e $A", special_tokens=tokens)
+    return PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>")
+
+
+@pytest.mark.parametrize(("name", "n_closing"), [("bert", 1), ("llama", 0), ("without_bos", 0), ("two_open", 0)])
 def test_always_does_not_double_and_never_takes_away_the_opening_token_alone(name, n_closing, request):
     tokenizer = request.getfixturevalue(name)
     default, always, never = (tokenize(tokenizer, IDS, TEXTS, bos) for bos in ("default", "always", "never"))
     for index, text in enumerate(TEXTS):
         read, plain = (tokenizer(text, add_special_tokens=special)["input_ids"] for special in (True, False))
-        assert read[0] == opening_token_id(tokenizer)
+        n_opening = 1 + (name == "two_open")
+        assert read[:n_opening] == opening_ids(tokenizer)
         assert default.by_review[index].tolist() == always.by_review[index].tolist() == read
-        assert never.by_review[index].tolist() == read[1:]
-        assert len(read) == 1 + len(plain) + n_closing
+        assert never.by_review[index].tolist() == read[n_opening:]
+        assert len(read) == n_opening + len(plain) + n_closing
         spans = tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
         assert default.token_offsets[default.span(index)].tolist() == list(map(list, spans))
 

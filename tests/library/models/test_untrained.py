@@ -43,6 +43,7 @@ def test_any_architecture_can_have_random_weights(name, tmp_path):
     ("fields", "options", "words"),
     [
         ({"hiden_size": 8}, {}, r"weights\.random\.hiden_size.*'hidden_size'"),
+        ({"bos_token_id": 7}, {}, r"weights\.random\.bos_token_id: .*Leave it out"),
         ({"model_type": "lama"}, {}, r"model_type: 'lama'.*'llama'"),
         ({"num_attention_heads": "two"}, {}, "weights.random: llama refuses"),
         ({"model_type": "clip_text_model"}, {"head": True}, "no AutoModelForCausalLM of clip_text_model"),

@@ -21,10 +21,10 @@ def test_the_store_and_the_record_tell_what_was_done(tmp_path):
     record = run(model, ["Short and good.", EMBEDDED[0], "Not that good."], tmp_path / "s.zarr.zip")
     with open_store(tmp_path / "s.zarr.zip") as store:
         assert store.review_ids == ["r0", "r2"]
-        assert (store.layers, store.width, store.causal) == ([0, 1, 2, 3], 48, True)
+        assert (store.layers, store.width) == ([0, 1, 2, 3], 48)
         assert {**store.attributes, **model.provenance, **IDENTITY} == store.attributes
         n_tokens = int(store.review_offsets[-1])
-        assert store.attention_received().shape == (3, n_tokens)
+        assert [of.shape for of in store.attention()] == [(3, n_tokens), (3, n_tokens), (2, 3, 4)]
     assert {name: record[name] for name in IDENTITY} == IDENTITY
     counted = ("n_reviews", "n_left_out", "n_tokens", "max_tokens")
     assert [record[name] for name in counted] == [2, 1, n_tokens, 64]
@@ -63,7 +63,7 @@ def test_some_layers_alone_are_stored(tmp_path):
         np.testing.assert_array_equal(store.residual_stream(1), states[1])
         np.testing.assert_array_equal(store.residual_stream(3), states[3])
         np.testing.assert_array_equal(store.final_norm(), final_norm)
-        np.testing.assert_array_equal(store.attention_received(), received)
+        np.testing.assert_array_equal(store.attention()[0], received)
         points = [(point, layer) for point, layer, _ in store.points()]
     assert points == [("residual_stream", 1), ("residual_stream", 3), ("final_norm", 3)]
 

@@ -9,7 +9,7 @@ from zarr.storage import ZipStore
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
-from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
+from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, uniform_attention, write
 
 
 @pytest.fixture
@@ -23,13 +23,13 @@ def test_everything_comes_back(tmp_path, states):
     optional = {"received": received, "first": first, "predicted": {"loss": np.arange(3.0)}}
     write(tmp_path / "s.zarr.zip", states, LENGTHS, final_norm=states[0] * 2, windows=(None, 5), **optional)
     with open_store(tmp_path / "s.zarr.zip") as store:
-        assert (store.layers, store.n_blocks, store.width, store.causal) == ([0, 1, 2], 2, 4, True)
-        assert store.attention_windows == [None, 5]
+        assert (store.layers, store.n_blocks, store.width) == ([0, 1, 2], 2, 4)
         for layer in range(3):
             np.testing.assert_array_equal(store.residual_stream(layer), states[layer])
         np.testing.assert_array_equal(store.final_norm(), states[0] * 2)
-        np.testing.assert_array_equal(store.attention_received(), received)
-        np.testing.assert_array_equal(store.attention_first(), first)
+        uniform = [np.concatenate([uniform_attention(n, window) for n in LENGTHS]) for window in (None, 5)]
+        for of_store, expected in zip(store.attention(), (received, uniform, first), strict=True):
+            np.testing.assert_array_equal(of_store, expected)
         assert store.read("loss").tolist() == [0, 1, 2]
         assert store.read("n_words").tolist() == LENGTHS
         assert store.review_ids == ["review0", "review1", "review2"]

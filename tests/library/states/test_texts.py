@@ -35,10 +35,12 @@ def test_long_originals_and_long_texts_are_left_out():
     assert fit[0] not in tokens_read(reader(exact), Texts(IDS, longer, TEXTS))[0]
 
 
-def test_originals_of_which_none_can_be_read_are_refused():
-    with pytest.raises(HomogenizationError, match=r"none of the 10 originals fits into 3 tokens"):
-        tokens_read(reader(3), Texts(IDS, TEXTS))
-    assert tokens_read(reader(3), Texts([], []))[0] == []
+def test_originals_of_which_none_can_be_read_are_refused_and_few_of_them_left_out(caplog):
+    with pytest.raises(HomogenizationError, match=r"none of the 20 originals fits into 3 tokens"):
+        tokens_read(reader(3), Texts(IDS * 2, TEXTS * 2))
+    assert tokens_read(reader(3), Texts([], []))[0] == [] == caplog.messages
+    assert tokens_read(reader(3), Texts(IDS, TEXTS))[0] == []
+    assert "none of the 10 originals" in caplog.text
 
 
 def test_the_first_originals_by_rank_stand_beside_the_reviews_of_a_variant(tmp_path):

@@ -56,7 +56,7 @@ def cross_validated(
 
     Returns:
         By name of the text, (2, reviews): log-loss in nats, and 1 where the guess is right, else 0. NaN where a review
-        lacks the text, or where the originals that train have one label.
+        lacks the text, or where the originals that train have one label, or not the review's.
     """
     found = {name: np.full((2, len(labels)), np.nan) for name in texts}
     there = {name: ~np.isnan(states).any(axis=1) for name, states in texts.items()}
@@ -67,7 +67,7 @@ def cross_validated(
         probe = make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, max_iter=2000))
         probe.fit(texts[ORIGINAL][training], labels[training])
         for name, states in texts.items():
-            held_out = np.flatnonzero((folds == fold) & there[name])
+            held_out = np.flatnonzero((folds == fold) & there[name] & np.isin(labels, probe.classes_))
             if len(held_out):
                 chances = probe.predict_proba(states[held_out])
                 own = chances[np.arange(len(held_out)), np.searchsorted(probe.classes_, labels[held_out])]

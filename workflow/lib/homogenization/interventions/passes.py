@@ -90,7 +90,7 @@ def run_in(condition: Condition, model: LanguageModel, token_ids: np.ndarray, un
             )
         return run(model, token_ids, positions=np.zeros(len(token_ids), dtype=np.int64))
     known = {"first": {0}, "most_attended": {int(untouched.received.argmax())}, "massive": untouched.massive}
-    drawn = {drawn_place(1, max(2, len(token_ids)), draw, condition.pattern)}
+    drawn = {drawn_place(1, len(token_ids), draw, condition.pattern)} if len(token_ids) > 1 else ()
     places = frozenset(known.get(condition.pattern, drawn))
     for _ in range(MASSIVE_ROUNDS):
         changed = run(model, token_ids, masked(places))

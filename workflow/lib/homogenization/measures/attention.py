@@ -1,13 +1,12 @@
 """The attention that tokens receive, and that they would receive if attention were uniform.
 
-Token j of a review of n tokens receives c_j = sum_i A_ij at a layer, A averaged over heads; the c_j sum to n. Under
-uniform *causal* attention c_j = sum_{i >= j} 1/i, which is the harmonic number H_n for the first token and 1/n for the
-last. This is far from flat, so a raw profile shows the mask before it shows the model. A sliding window is part of the
-mask: a causal query that sees at most w keys gives each of them at least 1/w.
+Token j of a review of n tokens receives c_j = sum_i A_ij at a layer, A averaged over heads; the c_j sum to n. Uniform
+attention gives each key that a query sees the same, so it depends on the mask of the block, windows included. If it is
+causal, c_j = sum_{i >= j} 1/i, which is the harmonic number H_n for the first token and 1/n for the last. This is far
+from flat, so a raw profile shows the mask before it shows the model.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,24 +30,6 @@ ATTENTION_SCHEMA = {
 }
 
 
-@lru_cache(1024)
-def uniform_attention(n: int, causal: bool, window: int | None = None) -> np.ndarray:
-    """(n,) float64 attention received by each token when every query attends equally to all that it can see.
-
-    Args:
-        n: tokens of the review.
-        causal: whether a query sees only its own key and earlier ones.
-        window: distance in tokens from which a query no longer sees a key, at least 1; None for no limit.
-    """
-    reach = n if window is None else min(window, n)
-    tokens = np.arange(n)
-    # whom a token sees, and who sees it, from the one to before the other
-    first, ahead = np.maximum(tokens - reach + 1, 0), np.minimum(tokens + reach, n)
-    seen = (tokens + 1 if causal else ahead) - first
-    from_here_on = np.append(np.cumsum(1.0 / seen[::-1])[::-1], 0.0)  # the smallest terms of a causal sum first
-    return from_here_on[tokens if causal else first] - from_here_on[ahead]
-
-
 def profile(received: np.ndarray, n_bins: int = N_BINS) -> np.ndarray:
     """(n_bins,) mean of (n,) attention over the tokens after the first whose relative position is in each bin.
 
@@ -63,18 +44,17 @@ def profile(received: np.ndarray, n_bins: int = N_BINS) -> np.ndarray:
 
 def attention_rows(store: StateStore) -> Iterator[dict[str, Any]]:
     """The rows of `ATTENTION_SCHEMA`, without model, variant and depth, block by block."""
-    received, first = store.attention_received(), store.attention_first()
-    if received is None or first is None:
+    if (measured := store.attention()) is None:
         return
-    for block, window in enumerate(store.attention_windows):
+    received, uniform, first = measured
+    for block in range(store.n_blocks):
         for number, (review_id, span) in enumerate(spans_of(store)):
-            n = span.stop - span.start
             of_review = received[block, span].astype(np.float64)
-            attention = ReceivedAttention(of_review, uniform_attention(n, store.causal, window), first[number, block])
+            attention = ReceivedAttention(of_review, uniform[block, span], first[number, block])
             yield {
                 "review_id": review_id,
                 "layer": block + 1,
-                "n_tokens": n,
+                "n_tokens": span.stop - span.start,
                 **{name: metric.compute(attention) for name, metric in ATTENTION_METRICS.items()},
                 "received": profile(attention.received),
                 "uniform": profile(attention.uniform),

@@ -39,14 +39,14 @@ MAUVE_SCHEMA = {
 }
 
 
-def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:
+def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0) -> float:
     """Area under the divergence frontier of two histograms (k,): 1 where they are equal, near 0 where disjoint.
 
-    The frontier runs through (exp(-c KL(q|r)), exp(-c KL(p|r))) for r = w p + (1 - w) q, with `n_points` weights w from
-    1e-6 to 1 - 1e-6 and c the `scale`, and ends at (1, 0) and (0, 1). Its points are in order by construction: sorting
+    The frontier runs through (exp(-c KL(q|r)), exp(-c KL(p|r))) for r = w p + (1 - w) q, with 25 weights w from 1e-6 to
+    1 - 1e-6 and c the `scale`, and ends at (1, 0) and (0, 1). Its points are in order by construction: sorting
     them, as the published code does, breaks ties at random and gives equal histograms less than 1.
     """
-    weights = np.linspace(1e-6, 1 - 1e-6, n_points)
+    weights = np.linspace(1e-6, 1 - 1e-6, 25)
     mixtures = np.where(p == q, p, weights[:, None] * p + (1 - weights[:, None]) * q)  # equal ones without rounding
     x = np.concatenate([[1.0], np.exp(-scale * _divergence(q, mixtures)), [0.0]])
     y = np.concatenate([[0.0], np.exp(-scale * _divergence(p, mixtures)), [1.0]])
@@ -60,13 +60,13 @@ def _divergence(p: np.ndarray, mixtures: np.ndarray) -> np.ndarray:
     return (p[support] * np.log(p[support] / mixtures[:, support])).sum(axis=1).clip(min=0.0)
 
 
-def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int, scale: float = 5.0) -> float:
+def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int) -> float:
     """MAUVE of two samples of unit rows, (m, d) float32; `seed` draws the first centres of their common clusters."""
     rows = np.concatenate([first, second])
     solver = "covariance_eigh" if rows.shape[1] < len(rows) else "full"
     scores = PCA(_EXPLAINED_VARIANCE, svd_solver=solver).fit_transform(rows) if np.ptp(rows, axis=0).any() else rows
     halves = np.split(_clustered(scores, rows, n_clusters, seed), [len(first)])
-    return frontier_area(*(np.bincount(half, minlength=n_clusters) / len(half) for half in halves), scale)
+    return frontier_area(*(np.bincount(half, minlength=n_clusters) / len(half) for half in halves))
 
 
 def _clustered(scores: np.ndarray, rows: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:

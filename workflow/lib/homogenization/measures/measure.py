@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.attention import ATTENTION_SCHEMA, attention_rows, uniform_attention
+from homogenization.measures.attention import ATTENTION_SCHEMA, attention_rows
 from homogenization.measures.reviews import measured_table, spans_of
 from homogenization.measures.spectra import spectra_of
 from homogenization.measures.views import TOKENS_OF
@@ -63,11 +63,12 @@ def measure(store: StateStore, views: Sequence[str]) -> dict[str, pl.DataFrame]:
     """
     matrices: list[Row] = []
     tokens: list[Row] = []
-    received = store.attention_received()
+    attention = store.attention()
     neighbours: dict[str, np.ndarray] = {}
     for point, layer, states in store.points():
         for review_id, span in spans_of(store):
-            before = neighbours.get(review_id) if point == RESIDUAL_STREAM else None
+            consecutive = point == RESIDUAL_STREAM and layer - 1 in store.layers
+            before = neighbours.get(review_id) if consecutive else None
             matrix = TokenMatrix(states[span].astype(np.float64), before)
             neighbours[review_id] = matrix.neighbours
             n, width = matrix.rows.shape
@@ -75,9 +76,9 @@ def measure(store: StateStore, views: Sequence[str]) -> dict[str, pl.DataFrame]:
             matrices += [place | row for row in matrix_rows(matrix, views)]
             if point == RESIDUAL_STREAM:
                 over_uniform = None
-                if received is not None and layer > 0:
-                    uniform = uniform_attention(n, store.causal, store.attention_windows[layer - 1])
-                    over_uniform = received[layer - 1, span] / uniform
+                if attention is not None and layer > 0:
+                    received, uniform, _ = attention
+                    over_uniform = received[layer - 1, span] / uniform[layer - 1, span]
                 tokens.append({"review_id": review_id, "layer": layer, **token_lists(matrix, over_uniform)})
         print(f"{point}, layer {layer}: {len(store.review_ids)} reviews", flush=True)
     rows = {

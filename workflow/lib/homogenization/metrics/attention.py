@@ -71,14 +71,15 @@ def early_excess_among_others(attention: ReceivedAttention) -> float:
     """Share of the first tenth in the attention on the tokens after the first, minus its share if it were uniform.
 
     What the first token takes from the others leaves it as it is. The first tenth are the tokens whose relative
-    position j / (n - 1), j = 1 .. n - 1, is below .1. NaN for one token, and where the others receive nothing.
+    position j / (n - 1), j = 1 .. n - 1, is below .1. NaN for fewer than 12 tokens, of which none is, and where the
+    others receive nothing.
     """
     return _early_share(attention.received[1:]) - _early_share(attention.uniform[1:])
 
 
 def _early_share(others: np.ndarray) -> float:
     early = np.arange(1, len(others) + 1) * 10 < len(others)
-    return float(others[early].sum() / (others.sum() or np.nan))
+    return float(others[early].sum() / (others.sum() or np.nan)) if early.any() else np.nan
 
 
 @attention_metric(

@@ -6,7 +6,8 @@ Jobs that read stored tokens import this module too, so transformers is imported
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ def load_tokenizer(folder: Path, bos: str = "default") -> "PreTrainedTokenizerBa
         tokenizer = _of_file(folder) if whole else AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise HomogenizationError(f"{folder}: {type(tokenizer).__name__} gives no offsets. Add a tokenizer.json.")
-    if bos == "always" and opening_token_id(tokenizer) is None:
+    if bos == "always" and not opening_ids(tokenizer):
         # of the file itself: transformers has defaults that the model may not know
         number = json.loads((folder / "config.json").read_text("utf-8")).get("bos_token_id")
         if not isinstance(number, int) or not 0 <= number < len(tokenizer):
@@ -121,40 +122,41 @@ class Tokens:
         return slice(*self.review_offsets[review : review + 2].tolist())
 
 
-def opening_token_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
-    """The token that opens a text: BOS, CLS in BERT's family, or what the post-processor puts there; None: none."""
-    for named in (tokenizer.bos_token_id, tokenizer.cls_token_id):
-        if named is not None:
-            return named
+def opening_ids(tokenizer: "PreTrainedTokenizerBase") -> list[int]:
+    """The tokens that open a text: those that the tokenizer puts before one, or else BOS, or CLS; [] for none."""
     read = tokenizer("a", return_special_tokens_mask=True, verbose=False)
-    return read["input_ids"][0] if read["special_tokens_mask"][:1] == [1] else None
+    put = takewhile(itemgetter(1), zip(read["input_ids"], read["special_tokens_mask"], strict=True))
+    named = [number for number in (tokenizer.bos_token_id, tokenizer.cls_token_id) if number is not None]
+    return [number for number, _ in put] or named[:1]
 
 
 def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], texts: Sequence[str], bos: str) -> Tokens:
     """Turn whole texts, which may be none, into tokens.
 
-    The opening token stands as `bos` says: as the tokenizer does (`default`), `always` or `never`. A text without a
+    The opening tokens stand as `bos` says: as the tokenizer does (`default`), `always` or `never`. A text without a
     token is refused.
     """
-    opening = opening_token_id(tokenizer)
+    opening = opening_ids(tokenizer)
     token_ids, token_offsets = [np.empty(0, np.int64)], [np.empty((0, 2), np.int32)]
     for review_id, text in zip(review_ids, texts, strict=True):
         read = tokenizer(text, return_offsets_mapping=True, verbose=False)
         ids, offsets = read["input_ids"], read["offset_mapping"]
-        opened = ids[:1] == [opening]
+        opened = ids[: len(opening)] == opening
         if bos == "always" and not opened:
-            ids, offsets = [opening, *ids], [(0, 0), *offsets]
+            ids, offsets = [*opening, *ids], [*[(0, 0)] * len(opening), *offsets]
         if bos == "never" and opened:
-            ids, offsets = ids[1:], offsets[1:]
+            ids, offsets = ids[len(opening) :], offsets[len(opening) :]
         if not ids:
             raise HomogenizationError(f"review {review_id}: its text gives no token. Remove it from the corpus.")
         token_ids.append(np.asarray(ids, np.int64))
         token_offsets.append(np.asarray(offsets, np.int32))
     tokens = Tokens(np.concatenate(token_ids), np.concatenate(token_offsets), np.cumsum([*map(len, token_ids)]))
-    unknown = np.mean(tokens.token_ids == tokenizer.unk_token_id) if texts else 0.0
+    # files beside tokenizer.json need not name it (BERT's)
+    name = tokenizer.unk_token or getattr(tokenizer.backend_tokenizer.model, "unk_token", None)
+    unknown = np.mean(tokens.token_ids == tokenizer.convert_tokens_to_ids(name)) if texts and name else 0.0
     if unknown > _MOST_UNKNOWN:
         announce(
-            f"{unknown:.0%} of the texts' tokens are unknown to the tokenizer ({tokenizer.unk_token}): the model can't "
+            f"{unknown:.0%} of the texts' tokens are unknown to the tokenizer ({name}): the model can't "
             "read them. Take a model of the texts' language and script."
         )
     return tokens

@@ -67,6 +67,10 @@ def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig
         raise HomogenizationError(f"weights.random.model_type: {model_type!r} is not known to transformers{hint}.")
     config_class = CONFIG_MAPPING[model_type]
     known = {*config_class().to_dict(), *config_class.attribute_map}
+    for name in fields.keys() & {"vocab_size", "bos_token_id", "eos_token_id", "pad_token_id"}:
+        raise HomogenizationError(
+            f"weights.random.{name}: the tokenizer, which is trained on the corpus, decides it. Leave it out."
+        )
     for name in fields.keys() - known:
         hint = nearest(name, known)
         raise HomogenizationError(f"weights.random.{name}: the {model_type} configuration has no such field{hint}.")

@@ -58,8 +58,8 @@ def plan_row(
     n_blocks = len(blocks_of(network))
     points = len(states["layers"] or range(n_blocks + 1)) + _ends_with_norm(network)
     number = _STORED_BYTES[entry["dtype"] if states["dtype"] == "auto" else states["dtype"]]
-    # attention received is a float32 for each token and block
-    token = points * config.get_text_config().hidden_size * number + 4 * n_blocks
+    # of each token and block, attention received is a float32, and what uniform attention would give a float64
+    token = points * config.get_text_config().hidden_size * number + 12 * n_blocks
     parameters = sum(parameter.numel() for parameter in network.parameters())
     return row | {
         "parameters": parameters,

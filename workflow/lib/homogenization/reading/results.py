@@ -87,8 +87,8 @@ class Results:
             tokens = {"position": store.positions[span], "token_id": store.token_ids[span], "token": characters}
             tokens = pl.DataFrame(tokens | {"start": starts, "end": ends})
             stream = np.stack([store.residual_stream(layer, span) for layer in store.layers])
-            received = store.attention_received()
-            received = None if received is None else received[:, span]
+            attention = store.attention()
+            received = None if attention is None else attention[0][:, span]
             return ReviewStates(text, tokens, store.layers, stream, store.final_norm(span), received)
 
     def curve(self, metric: str, *, view: str | None = None) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.log import progress
 from homogenization.states.forward import Pass, forward, refuse_not_finite
 from homogenization.states.predictions import predictions
-from homogenization.states.store import ATTENTION_FIRST, PREDICTIONS, identity_of, write_store
+from homogenization.states.store import ATTENTION_FIRST, ATTENTION_UNIFORM, PREDICTIONS, identity_of, write_store
 from homogenization.states.texts import Texts, tokens_read
 
 
@@ -60,7 +60,8 @@ def extract(
         for point in [*map(layer_name, layers), *final_norm]
     }
     if shape.received is not None:
-        arrays[ATTENTION_RECEIVED] = np.empty((model.n_blocks, len(tokens.token_ids)), dtype=np.float32)
+        of_tokens = (model.n_blocks, len(tokens.token_ids))
+        arrays |= {ATTENTION_RECEIVED: np.empty(of_tokens, np.float32), ATTENTION_UNIFORM: np.empty(of_tokens)}
         arrays[ATTENTION_FIRST] = np.empty((len(review_ids), *shape.first.shape), dtype=np.float32)
     arrays |= {name: np.full(len(review_ids), np.nan) for name in PREDICTIONS}
     arrays["n_words"] = np.array([words[name] for name in review_ids], dtype=np.int64)
@@ -74,8 +75,6 @@ def extract(
         "n_blocks": model.n_blocks,
         "width": model.width,
         "layers": list(layers),
-        "causal": model.causal if shape.causal is None else shape.causal,
-        "attention_windows": list(shape.windows),
         "storage_dtype": stored,
         **model.provenance,
         **identity,
@@ -104,6 +103,7 @@ def _keep(arrays: Mapping[str, Any], of_review: Pass, review: int, tokens: Token
             refuse_not_finite(arrays[point][span], f"{names[0]}, {point}, review {names[1]}")
     if ATTENTION_RECEIVED in arrays:
         arrays[ATTENTION_RECEIVED][:, span] = of_review.received.cpu()
+        arrays[ATTENTION_UNIFORM][:, span] = of_review.uniform.cpu()
         arrays[ATTENTION_FIRST][review] = of_review.first.cpu()
     if of_review.logits is not None:
         in_text = torch.from_numpy(tokens.token_offsets[span].any(axis=1))

@@ -22,8 +22,8 @@ from homogenization.run.errors import HomogenizationError
 
 _WATCHED = "watched"
 _STREAM, _LAST = (-1, "stream"), (-1, "last")  # among points of blocks
-# arguments of attention functions that leave its weights as they are: queries and keys hold their positions already
-_WITHOUT_EFFECT = frozenset({"position_ids", "deterministic"})
+# arguments that leave the weights of attention as they are: queries and keys hold positions, and the mask its window
+_WITHOUT_EFFECT = frozenset({"position_ids", "deterministic", "sliding_window"})
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ Watch = Callable[[Attention], Tensor]
 
 @dataclass(frozen=True)
 class Pass:
-    """What a pass over one text of n tokens gives; `received`, `first` and `causal` are None where attention is hidden.
+    """What a pass over one text of n tokens gives; `received`, `uniform`, `first` are None where attention is hidden.
 
     Attributes:
         states: the residual stream (n, width) before the first block and after each block, in the model's dtype.
@@ -55,9 +55,9 @@ class Pass:
         logits: (n, vocabulary) of the next token; None without a language-model head, or where it was not asked for.
         received: attention that each token receives, c_j = sum over the queries i of A_ij, mean over the heads: float32
             (blocks, n).
+        uniform: the same if every query attended equally to all keys that the block's mask lets it see: float64
+            (blocks, n); float32 on MPS.
         first: mean attention of all queries to the first token, float32 (blocks, heads).
-        causal: whether a query sees its own key and earlier ones alone.
-        windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
         taps: (n, width) by block, from 0, and name of the tap.
     """
 
@@ -65,20 +65,19 @@ class Pass:
     last: Tensor
     logits: Tensor | None
     received: Tensor | None
+    uniform: Tensor | None
     first: Tensor | None
-    causal: bool | None
-    windows: tuple[int | None, ...]
     taps: dict[tuple[int, str], Tensor]
 
 
 @dataclass
 class _Record:
-    """What attention does in one pass: by block, `received`, `first`, whether it is causal, and its window."""
+    """What attention does in one pass: by block, `received`, `uniform` and `first`."""
 
     architecture: str
     block_of: Mapping[int, int]  # by the identity of modules
     watch: Watch | None
-    blocks: dict[int, tuple[Tensor, Tensor, bool, int | None]] = field(default_factory=dict)
+    blocks: dict[int, tuple[Tensor, Tensor, Tensor]] = field(default_factory=dict)
 
 
 def _attend(
@@ -91,7 +90,6 @@ def _attend(
     record: _Record,
     scaling: float | None = None,
     dropout: float = 0.0,
-    sliding_window: int | None = None,
     softcap: float | None = None,
     s_aux: Tensor | None = None,
     is_causal: bool | None = None,
@@ -100,9 +98,9 @@ def _attend(
     """Eager attention of one block over one text, with the arguments of transformers' `AttentionInterface`.
 
     `query` is (1, heads, n, head width); `key` and `value` have as many heads or a divisor of them; `attention_mask`,
-    (1, 1, n, n), is added to the scores and holds `sliding_window` too; `softcap` bounds the scores (Gemma 2); `s_aux`
-    are learned sinks (heads,) (gpt-oss): one more column of the softmax, which no value belongs to. `others` are
-    refused unless they are None, False or without effect on the weights.
+    (1, 1, n, n), is added to the scores; `softcap` bounds the scores (Gemma 2); `s_aux` are learned sinks (heads,)
+    (gpt-oss): one more column of the softmax, which no value belongs to. `others` are refused unless they are None,
+    False or without effect on the weights.
 
     Returns:
         The output (1, n, heads, value width), and None in place of the weights.
@@ -123,11 +121,12 @@ def _attend(
         scores = softcap * torch.tanh(scores / softcap)
     if attention_mask is not None:
         scores = scores + attention_mask
-    weights = _softmax(scores, s_aux)[0]
+    weights, seen = _softmax(scores, s_aux)[0], _seen(attention_mask, n, query.device)
     if record.watch is not None:
-        weights = record.watch(Attention(block, weights, _seen(attention_mask, n, query.device)))
-    received, first = weights.sum(1).mean(0).float(), weights[:, :, 0].mean(1).float()
-    record.blocks[block] = received, first, causal, sliding_window
+        weights = record.watch(Attention(block, weights, seen))
+    equal = seen.to(torch.float32 if seen.device.type == "mps" else torch.float64)
+    uniform = (equal / equal.sum(1, keepdim=True)).sum(0)
+    record.blocks[block] = weights.sum(1).mean(0).float(), uniform, weights[:, :, 0].mean(1).float()
     return (weights[None].to(value.dtype) @ value).transpose(1, 2).contiguous(), None
 
 
@@ -195,16 +194,17 @@ def forward(
             f"{model.architecture}: its attention can't be changed, since it does not pass through transformers' "
             "AttentionInterface. Its states can be measured; leave it out of 'interventions.models'."
         )
-    by_block = [record.blocks[block] for block in range(model.n_blocks)] if measured else [(None,) * 4] * model.n_blocks
-    received, first, causal, windows = zip(*by_block, strict=True)
+    received = uniform = first = None
+    if measured:
+        by_block = zip(*(record.blocks[block] for block in range(model.n_blocks)), strict=True)
+        received, uniform, first = (torch.stack([of.to(model.device) for of in blocks]) for blocks in by_block)
     return Pass(
         states=stream,
         last=last,
         logits=output.logits[0] if head and model.has_head else None,
-        received=torch.stack([rows.to(model.device) for rows in received]) if measured else None,
-        first=torch.stack([heads.to(model.device) for heads in first]) if measured else None,
-        causal=all(causal) if measured else None,
-        windows=windows,
+        received=received,
+        uniform=uniform,
+        first=first,
         taps={place: states[0] for place, states in points.items()},
     )
 

@@ -5,6 +5,7 @@ Arrays, with their dimensions:
     residual_stream/{layer}  (token, width)          for each stored layer: 0 before the first block, l after block l
     final_norm               (token, width)          where a norm follows the last block
     attention_received       (block, token)          float32, where attention was measured
+    attention_uniform        (block, token)          float64, likewise: received under uniform attention
     attention_first          (review, block, head)   float32, likewise: mean attention to the first token
     token_ids, positions     (token,)
     token_offsets            (token, end)            characters in the text; (0, 0) for a token outside of it
@@ -32,10 +33,11 @@ from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NO
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 
-ATTENTION_FIRST = "attention_first"
+ATTENTION_FIRST, ATTENTION_UNIFORM = "attention_first", "attention_uniform"
 PREDICTIONS = ("loss", "entropy", "divergence")
 _DIMENSIONS = {
     ATTENTION_RECEIVED: ("block", "token"),
+    ATTENTION_UNIFORM: ("block", "token"),
     ATTENTION_FIRST: ("review", "block", "head"),
     "token_ids": ("token",),
     "positions": ("token",),
@@ -53,24 +55,20 @@ class StateStore:
     """A store open for reading. States are read as float32, whatever their dtype in the store.
 
     `attributes` are provenance, `model`, `variant`, `shard` and `storage_dtype`; other attributes bear the names of the
-    arrays above, or of what stands in `attributes`: `review_ids`, `n_blocks`, the stored `layers` (ascending), `width`,
-    `causal`, and `attention_windows` (by block, the distance in tokens from which a query no longer sees a key; None
-    for no limit).
+    arrays above, or of what stands in `attributes`: `review_ids`, `n_blocks`, the stored `layers` (ascending), `width`.
     """
 
     def __init__(self, group: zarr.Group) -> None:
         self._group = group
         self.attributes: dict[str, Any] = dict(group.attrs)
         self.review_ids: list[str] = self.attributes["review_ids"]
-        self.n_blocks, self.width, self.layers, self.causal, self.attention_windows = (
-            self.attributes[name] for name in ("n_blocks", "width", "layers", "causal", "attention_windows")
-        )
+        self.n_blocks, self.width, self.layers = (self.attributes[name] for name in ("n_blocks", "width", "layers"))
         self.review_offsets, self.token_ids, self.token_offsets, self.positions = map(
             self.read, ("review_offsets", "token_ids", "token_offsets", "positions")
         )
 
-    def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream (tokens, width), float32, at one of `layers`; of consecutive tokens, or by number.
+    def residual_stream(self, layer: int, tokens: slice = ALL_TOKENS) -> np.ndarray:
+        """The residual stream (tokens, width), float32, at one of `layers`; of consecutive tokens.
 
         Raises:
             ValueError: the layer is not stored.
@@ -79,17 +77,16 @@ class StateStore:
             raise ValueError(f"layer {layer} is not among the stored ones, {self.layers}")
         return self._read_states(layer_name(layer), tokens)
 
-    def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
+    def final_norm(self, tokens: slice = ALL_TOKENS) -> np.ndarray | None:
         """The states after the final norm (tokens, width), float32; None where no norm follows the last block."""
         return self._read_states(FINAL_NORM, tokens) if FINAL_NORM in self._group else None
 
-    def attention_received(self) -> np.ndarray | None:
-        """Attention received, float32 (blocks, tokens); None where it was not measured."""
-        return self.read(ATTENTION_RECEIVED) if ATTENTION_RECEIVED in self._group else None
-
-    def attention_first(self) -> np.ndarray | None:
-        """Mean attention to the first token, float32 (reviews, blocks, heads); None where it was not measured."""
-        return self.read(ATTENTION_FIRST) if ATTENTION_FIRST in self._group else None
+    def attention(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Attention received, float32 (blocks, tokens); the same under uniform attention, float64; mean attention to
+        the first token, float32 (reviews, blocks, heads). None where it was not measured.
+        """
+        arrays = (ATTENTION_RECEIVED, ATTENTION_UNIFORM, ATTENTION_FIRST)
+        return tuple(map(self.read, arrays)) if ATTENTION_RECEIVED in self._group else None
 
     def points(self) -> Iterator[tuple[str, int, np.ndarray]]:
         """Point, layer and states (tokens, width) of each stored layer; the one after the final norm comes last.
@@ -101,11 +98,11 @@ class StateStore:
         if (after_norm := self.final_norm()) is not None:
             yield FINAL_NORM, self.n_blocks, after_norm
 
-    def read(self, name: str, first_axis: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
+    def read(self, name: str, first_axis: slice = ALL_TOKENS) -> np.ndarray:
         """The array `name` as stored, or a part of its first axis; bfloat16 appears as its bits in uint16."""
         return self._group[name].oindex[first_axis]
 
-    def _read_states(self, name: str, tokens: slice | np.ndarray) -> np.ndarray:
+    def _read_states(self, name: str, tokens: slice) -> np.ndarray:
         states = self.read(name, tokens)
         if self._group[name].attrs.get("stored_as") == _BFLOAT16_BITS:
             states = (states.astype(np.uint32) << 16).view(np.float32)

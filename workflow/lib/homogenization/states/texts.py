@@ -8,7 +8,10 @@ import numpy as np
 
 from homogenization.models.tokens import Tokens, tokenize
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.log import announce
 from homogenization.run.parquet import read_table
+
+FEWEST = 16  # originals of which one at least is short enough
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,10 @@ class Texts:
 def tokens_read(reader: Any, texts: Texts) -> tuple[list[str], Tokens]:
     """The reviews that a model reads, in their order, and their tokens; of it, `tokenizer`, `bos` and `max_tokens`.
 
+    A shard whose originals are all too long gives none, and a warning.
+
     Raises:
-        HomogenizationError: a text has no token, or no original can be read.
+        HomogenizationError: a text has no token, or none of 16 originals or more can be read.
     """
 
     def tokens_of(indices: Sequence[int], of: Sequence[str]) -> Tokens:
@@ -42,13 +47,18 @@ def tokens_read(reader: Any, texts: Texts) -> tuple[list[str], Tokens]:
 
     originals = texts.texts if texts.originals is None else texts.originals
     every = range(len(texts.texts))
-    fits = tokens_of(every, originals).lengths <= reader.max_tokens
+    read = tokens_of(every, texts.texts)
+    of_originals = read if list(originals) == list(texts.texts) else tokens_of(every, originals)
+    fits = of_originals.lengths <= reader.max_tokens
     if len(every) and not fits.any():
-        raise HomogenizationError(
+        told = (
             f"none of the {len(every)} originals fits into {reader.max_tokens} tokens, the context of the model. Lower "
             "corpus.max_words, or take a model with a longer context."
         )
-    if list(originals) != list(texts.texts):
-        fits &= tokens_of(every, texts.texts).lengths <= reader.max_tokens
-    kept = np.flatnonzero(fits).tolist()
-    return [texts.review_ids[index] for index in kept], tokens_of(kept, texts.texts)
+        if len(every) >= FEWEST:
+            raise HomogenizationError(told)
+        announce(told)  # the last shard may hold few
+    kept = np.flatnonzero(fits & (read.lengths <= reader.max_tokens)).tolist()
+    return [texts.review_ids[index] for index in kept], read if len(kept) == len(every) else tokens_of(
+        kept, texts.texts
+    )
