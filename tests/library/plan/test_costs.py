@@ -50,7 +50,7 @@ def test_an_architecture_is_that_of_the_network(name, tmp_path, folder, files):
     made = network(config)
     assert row["parameters"] == sum(parameter.numel() for parameter in made.parameters())
     points = 4 + (config.model_type not in ("bert", "roberta", "xlm-roberta"))
-    assert row["bytes_written"] == row["tokens"] * (points * 48 * 4 + 3 * 4 + 20)
+    assert row["bytes_written"] == row["tokens"] * (points * 48 * 4 + 3 * 12 + 20)
 
 
 def test_a_row_by_hand(folder, files):
@@ -62,7 +62,7 @@ def test_a_row_by_hand(folder, files):
     assert row["tokens"] == 2 * lengths[1] + lengths[2]
     assert row["weights_gib"] == row["parameters"] * 4 / 2**30
     # seven points of width 384, six blocks' attention, 20 bytes a token
-    assert row["bytes_written"] == row["tokens"] * (7 * 384 * 4 + 6 * 4 + 20)
+    assert row["bytes_written"] == row["tokens"] * (7 * 384 * 4 + 6 * 12 + 20)
     assert row_of(folder, files, keep=False)["bytes_written"] == 0
     whole = row_of(folder, files[:1], entry=ENTRY | {"bos": "never"})
     assert whole["tokens"] == sum(lengths[1:]) - 2
