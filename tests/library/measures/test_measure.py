@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from extracted import run, tiny
+from extracted import EMBEDDED, run, tiny
 from homogenization.measures.attention import ATTENTION_SCHEMA
 from homogenization.measures.mauve import MAUVE_SCHEMA
 from homogenization.measures.mauve import measure as measure_mauve
@@ -63,6 +63,17 @@ def test_a_shard_without_reviews_has_empty_tables(dtype, tmp_path):
     for table, schema in zip(made.values(), SCHEMAS, strict=True):
         assert table.is_empty()
         assert dict(table.schema) == schema
+
+
+def test_neighbours_are_shared_with_the_layer_before_alone(tmp_path):
+    overlaps = []
+    for layers in (None, [0, 2, 3]):
+        run(tiny(CONFIGS["llama"]), EMBEDDED[:1], tmp_path / "s.zarr.zip", layers=layers)
+        with open_store(tmp_path / "s.zarr.zip") as store:
+            rows = measure(store, ())["matrices"].filter(view="raw", point="residual_stream")
+        overlaps.append(dict(rows.select("layer", pl.col("neighbourhood_overlap").fill_nan(None)).rows()))
+    assert overlaps[1] == {0: None, 2: None, 3: overlaps[0][3]}
+    assert None not in [overlaps[0][layer] for layer in (1, 2, 3)]
 
 
 def test_dispersion_keeps_precision_in_a_cone():
