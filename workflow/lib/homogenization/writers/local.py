@@ -1,6 +1,6 @@
 """A writer that runs in the job's process: a language model with a chat template, which answers in batches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from hashlib import file_digest
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from jinja2 import TemplateError
 from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.generation import LogitsProcessor, TemperatureLogitsWarper, TopPLogitsWarper
 
 from homogenization.models.devices import placement
 from homogenization.models.loading import context_of, load_network
@@ -20,6 +21,19 @@ _LIMITS = "Lower batch_size, max_new_tokens or corpus.max_words."
 # Llama's template prints today's date unless it is given one: a request has one prompt on every day
 _FORM = {"add_generation_prompt": True, "padding": True, "return_tensors": "pt", "return_dict": True}
 _FORM |= {"date_string": "26 July 2024"}
+
+
+class _Drawn(LogitsProcessor):
+    """Makes the likeliest token of each row a draw by its own seed: shares over exponential noise, as `multinomial`."""
+
+    def __init__(self, seeds: Iterable[int], device: torch.device):
+        self._generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        shares = scores.softmax(dim=-1)
+        for row, generator in zip(shares, self._generators, strict=True):
+            row /= torch.empty_like(row).exponential_(generator=generator)
+        return shares
 
 
 class Writer:
@@ -52,15 +66,16 @@ class Writer:
         network = load_network(AutoModelForCausalLM, self._weights.folder, dtype, **places)
         own = network.generation_config.eos_token_id
         ends = sorted({*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id} - {None})
-        drawn = {"do_sample": True, "temperature": entry["temperature"], "top_p": TOP_P, "top_k": 0}
-        common = {"eos_token_id": ends, "pad_token_id": ends[0], "max_new_tokens": entry["max_new_tokens"]}
-        network.generation_config = GenerationConfig(**common, **(drawn if entry["temperature"] else {}))
+        limits = {"pad_token_id": ends[0], "max_new_tokens": entry["max_new_tokens"]}
+        network.generation_config = GenerationConfig(eos_token_id=ends, **limits)
         tokenizer.padding_side, tokenizer.pad_token_id = "left", ends[0]
         return network, tokenizer
 
     def complete(self, chats: Mapping[str, Chat], keep: Callable[[str, Answer], None]) -> dict[str, str]:
-        """Hand each answer to `keep`, batch by batch, the shortest chats first; the first of a batch seeds it."""
-        (network, tokenizer), n_in_batch = self._loaded, self._entry["batch_size"]
+        """Hand each answer to `keep`, batch by batch, the shortest chats first; its key seeds its draws."""
+        (network, tokenizer), n_in_batch, heat = self._loaded, self._entry["batch_size"], self._entry["temperature"]
+        # transformers would put a processor before its own warpers, and draws come last
+        warpers = [TemperatureLogitsWarper(heat), TopPLogitsWarper(TOP_P)] if heat else []
         order = sorted(chats, key=lambda key: len(chats[key][-1]["content"]))
         for batch in (order[start : start + n_in_batch] for start in range(0, len(order), n_in_batch)):
             try:
@@ -74,9 +89,9 @@ class Writer:
             size, context = prompts["input_ids"].shape[1], context_of(network.config, tokenizer)
             if size + self._entry["max_new_tokens"] > context:
                 raise HomogenizationError(f"writers: a prompt of {size} tokens in a context of {context}. {_LIMITS}")
-            torch.manual_seed(seed_of(batch[0]))
+            drawn = [*warpers, _Drawn(map(seed_of, batch), network.device)] if heat else []
             try:
-                written = network.generate(**prompts.to(network.device))[:, size:].tolist()
+                written = network.generate(**prompts.to(network.device), logits_processor=drawn)[:, size:].tolist()
             except torch.OutOfMemoryError as error:
                 asked = f"{len(batch)} chats of up to {size} tokens"
                 raise HomogenizationError(f"writers: memory runs out at {asked}. {_LIMITS}") from error
