@@ -98,7 +98,7 @@ use rule collect_texts as estimate with:
             "statistics.contrasts": {
                 **WITH_MARGIN,
                 **OF_ENOUGH,
-                **STUDY.contrasts.params("by"),
+                **STUDY.corpus.in_sample(STUDY.contrasts.params("by")),
                 "n_reviews": STUDY.corpus.n_reviews,
                 "contrasts": STUDY.estimated_contrasts,
                 "names": STUDY.estimated_metrics("contrasts"),

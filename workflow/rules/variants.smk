@@ -54,7 +54,7 @@ if STUDY.keyphrases.scorer != "llm":
             "../../envs/texts.yaml"
         params:
             code=code("extract_keyphrases", "corpus", "variants"),
-            chosen=STUDY.keyphrases.params(),
+            chosen=STUDY.corpus.in_sample(STUDY.keyphrases.params()),
         script:
             "../scripts/extract_keyphrases.py"
 
@@ -75,7 +75,7 @@ rule rewrite_reviews:
         "../../envs/texts.yaml"
     params:
         code=code("rewrite_reviews", "corpus", "variants"),
-        chosen=lambda wildcards: STUDY.variants[wildcards.variant].params(),
+        chosen=lambda wildcards: STUDY.corpus.in_sample(STUDY.variants[wildcards.variant].params()),
         seed=STUDY.seed,
     script:
         "../scripts/rewrite_reviews.py"

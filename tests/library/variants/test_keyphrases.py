@@ -118,6 +118,7 @@ def test_texts_of_a_column_are_cleaned_and_blank_ones_left_out():
     reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": ["x"] * 3, "label": ["1"] * 3, "mine": cells})
     made = given_variant(reviews, "front", "mine")
     assert made.rows() == [("front", "a", "A zombie & friends.", "1", [])]
+    assert given_variant(reviews, "same", "text")["text"].to_list() == ["x"] * 3
     with pytest.raises(HomogenizationError, match=r"variants\.front\.column 'mien' .*did you mean 'mine'"):
         given_variant(reviews, "front", "mien")
     with pytest.raises(HomogenizationError, match=r"keyphrases\.column 'mien' is no column"):

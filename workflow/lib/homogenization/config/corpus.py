@@ -1,12 +1,12 @@
 """The part of the configuration on the corpus, and what a local file tells of it before anything runs."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from homogenization.config.paths import InputPath
-from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns
+from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local, missing_column, read_columns, sample_name
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Section
 
@@ -104,10 +104,15 @@ class Corpus(Section):
             )
         return self.model_copy(update={"n_reviews": n_reviews})
 
+    def in_sample(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of a rule, with the sample's names of the columns that they name of the source."""
+        named = {key: params[key] for key in ("balance_by", "by", "column") if params.get(key)}
+        return params | {key: sample_name(of, self.text_column, self.label_column) for key, of in named.items()}
+
     @property
     def balanced_by(self) -> str | None:
         """The column of the sample's table over which it is balanced."""
-        return "label" if self.balance_by and self.balance_by == self.label_column else self.balance_by
+        return self.in_sample(self.params("balance_by"))["balance_by"]
 
     @property
     def is_local(self) -> bool:

@@ -15,11 +15,19 @@ from homogenization.run.errors import HomogenizationError, first_line, nearest
 FORMATS = (".parquet", ".csv", ".json", ".jsonl")
 # endings of files that are not read, and that no data set of the hub has
 OTHER_FILES = (".txt", ".tsv", ".xlsx", ".gz", ".zip", ".zst", ".feather", ".arrow")
+# columns that the tables of the corpus have of themselves
+_OWN = ("review_id", "row", "text", "label", "n_words", "rank", "hash")
 
 
 def is_local(source: str) -> bool:
     """Whether `source` is a path on this machine; otherwise it is the id of a data set on the hub."""
     return Path(source).suffix.lower() in FORMATS or Path(source).exists() or source.startswith((".", "/", "~"))
+
+
+def sample_name(column: str, text_column: str, label_column: str | None) -> str:
+    """The name that a column of the source has in the tables of the corpus."""
+    read = {label_column: "label", text_column: "text"}
+    return read.get(column) or (f"{column}_of_source" if column in _OWN else column)
 
 
 def missing_column(key: str, column: str, source: str, columns: Iterable[str]) -> str:

@@ -8,11 +8,9 @@ from typing import Any
 import polars as pl
 from polars import selectors
 
-from homogenization.corpus.local_files import FORMATS, is_local, missing_column, read_columns
+from homogenization.corpus.local_files import FORMATS, is_local, missing_column, read_columns, sample_name
 from homogenization.run.errors import HomogenizationError, first_line
 from homogenization.run.log import announce
-
-_OWN = ("review_id", "row", "text", "label", "n_words", "rank", "hash")
 
 
 def read_reviews(
@@ -58,7 +56,7 @@ def read_reviews(
         )
     further = read.drop(text_column, *[label_column] * bool(label_column))
     own = {"row": pl.int_range(len(read), dtype=pl.Int64, eager=True), "text": texts, "label": labels}
-    return pl.DataFrame(own).hstack(further.rename(lambda name: f"{name}_of_source" if name in _OWN else name))
+    return pl.DataFrame(own).hstack(further.rename(lambda name: sample_name(name, text_column, label_column)))
 
 
 def _encodable(cell: Any) -> Any:

@@ -20,7 +20,7 @@ def cells(reviews: pl.DataFrame, column: str, key: str) -> Iterator[tuple[str, s
     """
     if column not in reviews.columns:
         raise HomogenizationError(missing_column(key, column, "the corpus", reviews.columns))
-    return reviews.select("review_id", "text", pl.col(column).cast(pl.String).fill_null("")).iter_rows()
+    return reviews.select("review_id", "text", cell=pl.col(column).cast(pl.String).fill_null("")).iter_rows()
 
 
 def given_variant(reviews: pl.DataFrame, variant: str, column: str) -> pl.DataFrame:
