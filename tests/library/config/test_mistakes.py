@@ -32,6 +32,10 @@ SOURCES = "hub, path, package, wheel"
         ("interventions.models", ["tyny"], "'tyny' is not in the study (did you mean 'tiny'?)"),
         ("figures.labels", {"tinny": "T"}, "figures.labels: 'tinny' is not in the study (did you mean 'tiny'?)"),
         ("variants.front", LLM | {"writer": "servd"}, "'servd' is not in the study (did you mean 'served'?)"),
+        # columns that the file lacks
+        ("contrasts.by", "lable", "contrasts: by 'lable' is no column of config/reviews.jsonl (did you mean 'label'?)"),
+        ("variants.front", {"rewriter": "column", "column": "txt"}, "variants: front.column 'txt' is no column of"),
+        ("keyphrases", {"scorer": "column", "column": "txt"}, "keyphrases: column 'txt' is no column of"),
         # values
         ("corpus.n_reviews", "many", "corpus.n_reviews: 'many' is not allowed; input should be a valid integer"),
         ("corpus.n_reviews", True, "corpus.n_reviews: True is not allowed"),

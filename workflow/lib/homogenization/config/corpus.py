@@ -57,6 +57,13 @@ class Corpus(Section):
             raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
         return source
 
+    _columns: tuple[str, ...] = ()  # of a local file
+
+    def look_for(self, key: str, column: str | None) -> None:
+        """Refuse a column that a key names and a local file lacks."""
+        if self._columns and column is not None and column not in self._columns:
+            raise ValueError(missing_column(key, column, self.source, self._columns))
+
     @model_validator(mode="after")
     def fits_its_file(self) -> Self:
         """A local file can be read, has the columns and enough rows; of a large one, its head is looked at.
@@ -73,9 +80,9 @@ class Corpus(Section):
             label = None
         balance_by = self.balance_by if "balance_by" in given or self.n_reviews is None else label
         update = {"label_column": label, "balance_by": balance_by}
+        self._columns = tuple(columns)
         for key, column in {"text_column": self.text_column, **update}.items():
-            if columns and column is not None and column not in columns:
-                raise ValueError(missing_column(key, column, self.source, columns))
+            self.look_for(key, column)
         n_rows = len(columns.get(self.text_column, [])) if small else self.n_reviews
         return self.model_copy(update=update)._with_number(n_rows)
 

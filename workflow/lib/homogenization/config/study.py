@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from homogenization.claims.keys import CONTROLS
 from homogenization.config import analysis, texts
@@ -88,6 +88,16 @@ class Study(Section):
         if variants.get(ORIGINAL) != texts.Untouched(rewriter="none"):
             raise ValueError("needs 'original: {rewriter: none}': every comparison starts from the untouched reviews")
         return variants
+
+    @field_validator("keyphrases", "variants", "contrasts")
+    @classmethod
+    def columns_of_its_file(cls, given: Any, checked: ValidationInfo) -> Any:
+        """A local file has the columns that are named."""
+        corpus = checked.data.get("corpus")
+        for name, section in given.items() if isinstance(given, dict) else [("", given)]:
+            for key in ("by", "column") if corpus else ():
+                corpus.look_for(f"{name}.{key}".lstrip("."), getattr(section, key, None))
+        return given
 
     @field_validator("models")
     @classmethod
