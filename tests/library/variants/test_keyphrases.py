@@ -20,7 +20,7 @@ from homogenization.variants.keyphrases import (
     weigh_words,
 )
 from homogenization.variants.parsing import parse_reviews
-from homogenization.variants.phrases import is_content, phrases_by_review
+from homogenization.variants.phrases import is_content, phrases_by_review, term_of
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 from moving import PACKAGE
 
@@ -59,10 +59,10 @@ def test_weights_and_scores_are_those_of_scikit_learn(embedded):
 
 
 def test_a_word_of_a_single_review_counts_where_it_is_repeated():
-    texts = ["Zombie zombie attack.", "A zombie film.", "An attack of Tianxia: misspeling tianxia."]
+    texts = ["Zombie zombie attack.", "A zombie film.", "An attack of Tianxia: misspeling tianxia. \u0130zmir, \u0130zmir."]
     idf = dict(weigh_words(texts).iter_rows())
-    scores = tfidf(texts[2], ["attack", "tianxia", "misspeling", "attack of tianxia"], idf)
-    assert set(scores) == {"attack", "tianxia", "attack of tianxia"}
+    scores = tfidf(texts[2], ["attack", "tianxia", "misspeling", "attack of tianxia", term_of("\u0130zmir")], idf)
+    assert set(scores) == {"attack", "tianxia", "attack of tianxia", "i\u0307zmir"}  # which words() would split
     assert scores["tianxia"] == pytest.approx((1 + math.log(2)) * (1 + math.log(4 / 2)))
     assert scores["attack of tianxia"] == pytest.approx(scores["attack"] + scores["tianxia"])
 

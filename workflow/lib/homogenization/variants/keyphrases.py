@@ -58,7 +58,7 @@ def tfidf(text: str, terms: Iterable[str], idf: Mapping[str, float]) -> dict[str
         idf: Inverse document frequency by word, from `weigh_words`.
     """
     counts, rare = Counter(words(text)), max(idf.values())
-    content = {term: content_words(term) for term in terms}
+    content = {term: [word for word in term.split() if not is_stop_word(word)] for term in terms}
     return {
         term: sum((1 + log(counts[word])) * idf[word] for word in of_term)
         for term, of_term in content.items()
