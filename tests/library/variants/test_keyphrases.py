@@ -59,10 +59,10 @@ def test_weights_and_scores_are_those_of_scikit_learn(embedded):
 
 
 def test_a_word_of_a_single_review_counts_where_it_is_repeated():
-    texts = ["Zombie zombie attack.", "A zombie film.", "An attack of Tianxia: misspeling tianxia. \u0130zmir, \u0130zmir."]
+    texts = ["Zombie zombie attack.", "A zombie film.", "An attack of Tianxia: misspeling tianxia. \u0130z, \u0130z."]
     idf = dict(weigh_words(texts).iter_rows())
-    scores = tfidf(texts[2], ["attack", "tianxia", "misspeling", "attack of tianxia", term_of("\u0130zmir")], idf)
-    assert set(scores) == {"attack", "tianxia", "attack of tianxia", "i\u0307zmir"}  # which words() would split
+    scores = tfidf(texts[2], ["attack", "tianxia", "misspeling", "attack of tianxia", term_of("\u0130z")], idf)
+    assert set(scores) == {"attack", "tianxia", "attack of tianxia", "i\u0307z"}  # which words() would split
     assert scores["tianxia"] == pytest.approx((1 + math.log(2)) * (1 + math.log(4 / 2)))
     assert scores["attack of tianxia"] == pytest.approx(scores["attack"] + scores["tianxia"])
 
@@ -101,7 +101,7 @@ def test_permuted_sentences_hold_the_same_phrases_and_a_larger_sample_changes_no
 
 def test_phrases_of_a_column_are_taken_in_their_order_and_absent_ones_told(caplog):
     texts = ["A slow zombie eats. Slow zombie!", "A clever plot.", "Nothing."]
-    phrases = ["Slow Zombie; eats;; hero", "plot", None]
+    phrases = ["Slow Zombie; eats; zombie eats;; hero", "plot; dull", None]
     reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": texts, "phrases": phrases})
     table = given_keyphrases(reviews, "phrases", 8)
     assert table.select("review_id", "phrase", "score", "sentence").rows() == [
@@ -110,7 +110,10 @@ def test_phrases_of_a_column_are_taken_in_their_order_and_absent_ones_told(caplo
         ("a", "slow zombie", 1.0, 1),
         ("b", "plot", 1.0, 0),
     ]
-    assert "review a lacks hero of the column 'phrases'" in caplog.text
+    assert "review a has no place for zombie eats, hero of the column 'phrases'" in caplog.text
+    caplog.clear()
+    given_keyphrases(reviews[:2], "phrases", 1)  # what stands behind those that are taken was not looked for
+    assert "no place" not in caplog.text
 
 
 def test_texts_of_a_column_are_cleaned_and_blank_ones_left_out():

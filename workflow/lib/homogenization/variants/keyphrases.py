@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from homogenization.corpus.sentences import starts, words
+from homogenization.corpus.sentences import words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.given import cells
 from homogenization.variants.phrases import Phrase, find_phrases, is_stop_word, term_of
@@ -111,7 +111,8 @@ def extract_keyphrases(
 def given_keyphrases(reviews: pl.DataFrame, column: str, max_phrases: int) -> pl.DataFrame:
     """The key phrases that the user's file names, the best first, divided by semicolons: as `extract_keyphrases`.
 
-    A phrase that does not stand in its review word for word is left out, and told; its score is 1 / (1 + rank).
+    A phrase that does not stand in its review word for word, beside better ones, is left out, and told; its score is
+    1 / (1 + rank).
 
     Args:
         reviews: Columns review_id, text and `column`.
@@ -122,8 +123,11 @@ def given_keyphrases(reviews: pl.DataFrame, column: str, max_phrases: int) -> pl
     for name, text, cell in cells(reviews, column, "keyphrases.column"):
         listed = [term for part in cell.split(";") if (term := term_of(part))]
         found[name] = key_phrases(text, ranked(listed), max_phrases)
-        if absent := [term for term in listed if not starts(words(text), term)]:
-            logging.warning("review %s lacks %s of the column '%s': left out", name, ", ".join(absent), column)
+        placed = {phrase.term for phrase, _ in found[name]}
+        tried = listed if len(placed) < max_phrases else listed[: max(map(listed.index, placed))]
+        if absent := [term for term in tried if term not in placed]:
+            said = "review %s has no place for %s of the column '%s': left out"
+            logging.warning(said, name, ", ".join(absent), column)
     return keyphrase_table(found)
 
 
