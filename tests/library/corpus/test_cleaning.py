@@ -25,7 +25,9 @@ from homogenization.run.errors import HomogenizationError
         ("A M\u00e1quina \x96 O Combust\u00edvel", "A M\u00e1quina \u2013 O Combust\u00edvel"),
         ("zero\u200bwidth, soft\u00adhyphen\ufeff\x00", "zerowidth, softhyphen"),
         ("tabs\tand\u00a0more \n\n lines ", "tabs and more lines"),
-        ("I <3 this, 2 < 3 > 1", "I <3 this, 2 < 3 > 1"),
+        ("I <3 this, 2 < 3 > 1 <sarcasm> a < b <b-movie>", "I <3 this, 2 < 3 > 1 <sarcasm> a < b <b-movie>"),
+        ("<!DOCTYPE html><style>p {}</style><h1>Top<!-- a > b\n --></h1>x<script a>1 < 2</script>", "Top x"),
+        ('<table><tr><td>a</td><td>b<sup>2</sup></td></tr></table><img src="c.png"/><code>d</code>', "a b2 d"),
     ],
 )
 def test_cleaning(dirty, clean):

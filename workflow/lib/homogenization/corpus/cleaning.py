@@ -15,17 +15,29 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.log import announce
 
 _MOST = 0.9  # fewer rows than this share of them are left: the terminal says so too
-_BLOCK_TAG = re.compile(r"</?(?:br|p|hr|div|li|ul|ol)\b[^<>]*>", re.IGNORECASE)
+_BLOCK_TAG = re.compile(
+    r"(?i)</?(?:address|article|aside|blockquote|body|br|caption|center|d[dlt]|details|dialog|dir|div|fieldset|figcaption|"
+    r"figure|footer|form|frame|frameset|h[1-6r]|head|header|hgroup|html|legend|li|main|menu|nav|noframes|noscript|[ou]l|"
+    r"optgroup|option|p|pre|script|search|section|style|summary|t[dhr]|table|tbody|template|textarea|tfoot|thead|title)"
+    r"\b(?!-)[^<>]*>"
+)
+_INLINE_TAG = re.compile(
+    r"(?i)</?(?:a|abbr|acronym|applet|area|audio|b|base|basefont|bd[io]|big|button|canvas|cite|code|col|colgroup|data|"
+    r"datalist|del|dfn|em|embed|font|i|iframe|img|input|ins|kbd|label|link|map|mark|marquee|meta|meter|nobr|object|output|"
+    r"param|picture|progress|q|r[pt]|ruby|s|samp|select|slot|small|source|span|strike|strong|su[bp]|svg|time|track|tt|u|"
+    r"var|video|wbr)\b(?!-)[^<>]*>"
+)
+_UNSHOWN = re.compile(r"(?is)<!--.*?-->|<!doctype\b[^<>]*>|<(script|style)\b[^<>]*>.*?</\1\s*>")
 _UNSEEN = ("Cc", "Cf", "Cs", "Co")  # controls, format characters such as a soft hyphen, surrogates, private use
-_INLINE_TAG = re.compile(r"</?(?:i|b|em|strong|u|s|span|a|font)\b[^<>]*>", re.IGNORECASE)
 
 
 def clean_text(text: str) -> str:
     """Remove web markup from a review; cleaning a cleaned review changes nothing.
 
-    HTML entities are decoded, also those escaped twice. HTML tags, control and other invisible characters are removed.
-    Characters that were read in a wrong encoding (UTF-8 as Windows-1252 or MacRoman, Windows-1252 as Latin-1) are
-    corrected by ftfy (Speer 2019). Unicode becomes composed (NFC), and runs of white space become single spaces.
+    HTML entities are decoded, also those escaped twice. Tags of HTML's elements, comments, scripts, styles, control and
+    other invisible characters are removed. Characters that were read in a wrong encoding (UTF-8 as Windows-1252 or
+    MacRoman, Windows-1252 as Latin-1) are corrected by ftfy (Speer 2019). Unicode becomes composed (NFC), and runs of
+    white space become single spaces.
     """
     while (cleaned := _cleaned_once(text)) != text:
         text = cleaned
@@ -34,7 +46,7 @@ def clean_text(text: str) -> str:
 
 def _cleaned_once(text: str) -> str:
     text = html.unescape(text)
-    text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", text))
+    text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", _UNSHOWN.sub("", text)))
     text = fix_c1_controls(fix_encoding(text))
     text = normalize("NFC", text)
     if not text.isascii() or not text.isprintable():
