@@ -10,7 +10,7 @@ from homogenization.interventions.conditions import BLOCK_NAMES, CONSTANT, KEYS_
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.errors import nearest
-from homogenization.run.sections import Section, ascending, names_of, without_nulls
+from homogenization.run.sections import Names, Section, ascending, names_of, once, without_nulls
 from homogenization.variants.ratings import readings
 
 # mass that a pattern puts in can't be told from mass that it takes away without the pattern that takes it away alone
@@ -35,7 +35,7 @@ class Audit(Section):
 class Mauve(Section):
     """MAUVE between consecutive layers, with its split-half null."""
 
-    variants: list[str] | None = Field(None, min_length=1)
+    variants: Names | None = Field(None, min_length=1)
     """Variants by name; null: all."""
     n_tokens: int = Field(1000, ge=50)
     """Tokens of each half, drawn from a shard; fewer where it has fewer."""
@@ -44,7 +44,7 @@ class Mauve(Section):
 class Contrasts(Section):
     """Paired differences between variants, review by review, with intervals and tests."""
 
-    pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+    pairs: Annotated[list[Annotated[Names, Field(min_length=2, max_length=2)]], AfterValidator(once)] | None = None
     """Pairs [variant, minus]; null: each variant minus `original`, and minus each of its controls."""
     metrics: names_of(METRIC_NAMES, 1) | None = None
     """Metrics to contrast; null: those that measure homogenization or attention, but for sums over tokens."""
@@ -59,7 +59,7 @@ class Contrasts(Section):
 class Components(Section):
     """Contributions of attention, feed-forward network and residual connections of each block to anisotropy."""
 
-    variants: list[str] = Field(["original"], min_length=1)
+    variants: Names = Field(["original"], min_length=1)
     """Variants by name."""
 
 
@@ -75,9 +75,9 @@ class Steering(Section):
 class Interventions(Section):
     """Attention changed while a model reads: what follows for its tokens, and what it costs the model."""
 
-    variants: list[str] = Field(["original"], min_length=1)
+    variants: Names = Field(["original"], min_length=1)
     """Variants by name."""
-    models: list[str] | None = Field(None, min_length=1)
+    models: Names | None = Field(None, min_length=1)
     """Models by name; null: all."""
     n_reviews: int = Field(60, ge=1)
     """Reviews: the first of the sample by rank."""
@@ -104,7 +104,7 @@ class Interventions(Section):
 class Consequences(Section):
     """Texts read untouched and under interventions: what homogenization costs predictions and probes."""
 
-    variants: list[str] | None = Field(None, min_length=1)
+    variants: Names | None = Field(None, min_length=1)
     """Variants by name, beside `original`; null: all."""
     n_reviews: int = Field(200, ge=2)
     """Reviews: the first of the sample by rank."""

@@ -50,6 +50,7 @@ def names_of(names: Iterable[str], least: int = 0) -> Any:
 
 
 once = refused(lambda values: len(set(map(str, values))) < len(values), "{} names a value twice; name each once")
+Names = Annotated[list[str], AfterValidator(once)]
 # files bear the names of two entries, an ending and what marks an unfinished file
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
