@@ -31,11 +31,10 @@ rule sample_corpus:
     conda:
         "../../envs/texts.yaml"
     params:
-        **STUDY.corpus.params("min_words", "max_words"),
+        **STUDY.corpus.in_sample(STUDY.corpus.params("balance_by", "min_words", "max_words")),
         code=code("sample_corpus", "corpus"),
         seed=STUDY.seed,
         start=lambda wildcards: STUDY.ranks(wildcards.shard)[0],
         stop=lambda wildcards: STUDY.ranks(wildcards.shard)[1],
-        balance_by=STUDY.corpus.balanced_by,
     script:
         "../scripts/sample_corpus.py"

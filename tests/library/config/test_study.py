@@ -72,7 +72,7 @@ def test_all_reviews_are_those_that_cleaning_leaves(tmp_path):
 def test_labels_balance_a_sample_of_a_local_file_that_has_them(tmp_path, columns, label):
     (tmp_path / "a.csv").write_text(f"\ufeff{columns}\n" + "a,b\n" * 12)  # a byte-order mark is no part of a name
     corpus = study_of({"corpus.source": str(tmp_path / "a.csv")}).corpus
-    assert (corpus.label_column, corpus.balanced_by) == (label, label)
+    assert (corpus.label_column, corpus.balance_by) == (label, label)
 
 
 def test_columns_are_named_as_in_the_file(tmp_path):
@@ -82,7 +82,8 @@ def test_columns_are_named_as_in_the_file(tmp_path):
     read = {"source": str(tmp_path / "a.csv"), "text_column": "review", "label_column": "stars"}
     for column, name in names.items():
         corpus = study_of(corpus=SMALL["corpus"] | read | {"balance_by": column}).corpus
-        assert corpus.balanced_by == corpus.in_sample({"column": column})["column"] == name
+        named = corpus.in_sample({"column": column, **corpus.params("balance_by")})
+        assert named == {"column": name, "balance_by": name}
     assert {*names.values()} < {*read_reviews(read["source"], "review", "stars").columns}
 
 

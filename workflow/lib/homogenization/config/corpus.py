@@ -103,7 +103,8 @@ class Corpus(Section):
         from homogenization.corpus.sampling import sample_size
 
         read = read_reviews(self.source, self.text_column, self.label_column)
-        n_reviews = sample_size(clean_reviews(read), self.balanced_by, self.min_words, self.max_words)
+        asked = self.in_sample(self.params("balance_by", "min_words", "max_words"))
+        n_reviews = sample_size(clean_reviews(read), **asked)
         if n_reviews < 2:
             raise ValueError(
                 f"n_reviews: cleaning leaves {n_reviews} reviews of {self.min_words} to {self.max_words} words in "
@@ -115,11 +116,6 @@ class Corpus(Section):
         """Parameters of a rule, with the sample's names of the columns that they name of the source."""
         named = {key: params[key] for key in ("balance_by", "by", "column") if params.get(key)}
         return params | {key: sample_name(of, self.text_column, self.label_column) for key, of in named.items()}
-
-    @property
-    def balanced_by(self) -> str | None:
-        """The column of the sample's table over which it is balanced."""
-        return self.in_sample(self.params("balance_by"))["balance_by"]
 
     @property
     def is_local(self) -> bool:
