@@ -110,7 +110,7 @@ def test_phrases_of_a_column_are_taken_in_their_order_and_absent_ones_told(caplo
         ("a", "slow zombie", 1.0, 1),
         ("b", "plot", 1.0, 0),
     ]
-    assert "review a has no place for zombie eats, hero of the column 'phrases'" in caplog.text
+    assert "review a: no place for zombie eats, hero of the column 'phrases'" in caplog.text
     caplog.clear()
     given_keyphrases(reviews[:2], "phrases", 1)  # what stands behind those that are taken was not looked for
     assert "no place" not in caplog.text

@@ -111,8 +111,7 @@ def extract_keyphrases(
 def given_keyphrases(reviews: pl.DataFrame, column: str, max_phrases: int) -> pl.DataFrame:
     """The key phrases that the user's file names, the best first, divided by semicolons: as `extract_keyphrases`.
 
-    A phrase that does not stand in its review word for word, beside better ones, is left out, and told; its score is
-    1 / (1 + rank).
+    A phrase that has no place in its review, word for word, is left out, and told; its score is 1 / (1 + rank).
 
     Args:
         reviews: Columns review_id, text and `column`.
@@ -126,8 +125,7 @@ def given_keyphrases(reviews: pl.DataFrame, column: str, max_phrases: int) -> pl
         placed = {phrase.term for phrase, _ in found[name]}
         tried = listed if len(placed) < max_phrases else listed[: max(map(listed.index, placed))]
         if absent := [term for term in tried if term not in placed]:
-            said = "review %s has no place for %s of the column '%s': left out"
-            logging.warning(said, name, ", ".join(absent), column)
+            logging.warning("review %s: no place for %s of the column '%s'", name, ", ".join(absent), column)
     return keyphrase_table(found)
 
 
