@@ -36,7 +36,7 @@ def test_what_is_filled_in_is_taken_as_it_is():
     ("change", "message"),
     [
         ({"version": 0}, "version: .*greater than or equal to 1"),
-        ({"user": "Rephrase $phrases."}, "user: .*review"),
+        ({"user": "Rephrase $phrases, $$review."}, "user: .*review"),
         ({"user": "$review by $author"}, r"user: .*allowed are \$review, \$phrases, \$max_phrases"),
         ({"system": "It costs $ 5."}, r"system: .*'\$\$' for a dollar"),
         ({"style": "terse"}, "style: Extra inputs"),

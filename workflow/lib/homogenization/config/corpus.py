@@ -72,8 +72,11 @@ class Corpus(Section):
         """
         given, label, columns = self.model_fields_set, self.label_column, {}
         small = self.is_local and Path(self.source).stat().st_size <= _READ_WHOLE
-        if self.is_local and self.split != "train":
-            raise ValueError(f"split: {self.source} is a local file, which is read whole; leave split out")
+        of_hub = {"subset": self.subset, "revision": self.revision, "split": self.split} if self.is_local else {}
+        if asked := [key for key, value in of_hub.items() if value not in (None, "train")]:
+            raise ValueError(f"{', '.join(asked)}: {self.source} is a local file, which is read whole; leave it out")
+        if self.min_words > self.max_words:
+            raise ValueError(f"min_words {self.min_words} is more than max_words {self.max_words}; lower it")
         if small or (self.is_local and not self.source.endswith(".json")):
             columns = read_columns(Path(self.source), None if small else _HEAD)
         if "label_column" not in given and columns and label not in columns and not nearest(label, columns):

@@ -1,5 +1,6 @@
 """The part of the configuration on texts: key phrases of reviews, their variants, how alike and fluent these are."""
 
+from string import Template
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -9,6 +10,7 @@ from homogenization.config.writers import Prompt
 from homogenization.names.variants import SIDES
 from homogenization.run.packages import package_folder
 from homogenization.run.sections import Section, refused, without_nulls
+from homogenization.writers.prompts import load_prompt
 
 # what a study has that names no variants: a manipulation and the control that tells its edge from its rewriting
 DEFAULT_VARIANTS = {
@@ -201,6 +203,14 @@ class WrittenVariant(Variant, Written):
     """`llm` asks a language model."""
     position: Literal[SIDES] | None = None
     """Where the key phrases of each sentence have to go; null: anywhere (a paraphrase)."""
+
+    @model_validator(mode="after")
+    def phrases_to_place(self) -> Self:
+        """Of a position, the prompt names the phrases."""
+        system, user = (load_prompt(self.prompt)[role] for role in ("system", "user"))
+        if self.position and "phrases" not in Template(system + user).get_identifiers():
+            raise ValueError(f"position {self.position!r} needs $phrases in its prompt, {self.prompt}")
+        return self
 
     def controls(self) -> dict[str, Variant]:
         """Of a position: the paraphrase by the same writer, whatever its prompt."""

@@ -18,7 +18,7 @@ class _Prompt(Section):
 
     version: int = Field(ge=1)
     system: str
-    user: str = Field(pattern=r"\$\{?review\b")
+    user: str = Field(pattern=r"^(?:[^$]|\$\$|\$\{?\w)*\$\{?review\b")
 
     @field_validator("system", "user")
     @classmethod
