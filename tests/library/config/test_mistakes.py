@@ -24,6 +24,7 @@ SOURCES = "hub, path, package, wheel"
         ("models.tiny.weights.sed", 9, "models.tiny.weights.sed: unknown key (did you mean 'seed'?)"),
         ("metrics", ["efective_rank"], "metrics[0]: 'efective_rank' is not allowed (did you mean 'effective_rank'?)"),
         ("metrics", ["mean_cosine"], "(did you mean 'cosine_anisotropy'?)"),
+        ("device", "gpu", "device: 'gpu' is not allowed (did you mean 'cuda'?)"),
         ("variants.front.rewriter", "ruels", "variants.front.rewriter: 'ruels' is not allowed (did you mean 'rules'?)"),
         ("variants.front", {"rewriter": "rules", "position": "start"}, "variants.front.position: 'start' is not"),
         # names that the study lacks
@@ -32,6 +33,7 @@ SOURCES = "hub, path, package, wheel"
         ("components.variants", ["end"], "components.variants: 'end' is not in the study; allowed: original, front"),
         ("interventions.models", ["tyny"], "'tyny' is not in the study (did you mean 'tiny'?)"),
         ("figures.labels", {"tinny": "T"}, "figures.labels: 'tinny' is not in the study (did you mean 'tiny'?)"),
+        ("figures.labels", {1: "One"}, "figures.labels: 1 is not allowed; input should be a valid string"),
         ("variants.front", LLM | {"writer": "servd"}, "'servd' is not in the study (did you mean 'served'?)"),
         # columns that the file lacks
         ("contrasts.by", "lable", "contrasts: by 'lable' is no column of config/reviews.jsonl (did you mean 'label'?)"),

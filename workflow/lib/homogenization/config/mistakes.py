@@ -82,8 +82,8 @@ def unknown_names(given: Mapping[str, Any]) -> list[str]:
 
 
 def _keys(section: Any) -> dict[str, Any]:
-    """A section, if it is a mapping as it should be."""
-    return section if isinstance(section, dict) else {}
+    """The keys of a section that are text, if it is a mapping as it should be."""
+    return {key: of for key, of in section.items() if isinstance(key, str)} if isinstance(section, dict) else {}
 
 
 def _single_models(name: str, entry: Any) -> list[str]:
@@ -98,6 +98,6 @@ def _names(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        yield from (name for name, content in value.items() if content is not None)
+        yield from (name for name, content in _keys(value).items() if content is not None)
     elif isinstance(value, (list, tuple)):
         yield from (name for one in value for name in _names(one))

@@ -8,6 +8,7 @@ _SYNONYMS = {
     **dict.fromkeys(("mean_cosine", "average_cosine", "anisotropy", "cosine_similarity"), "cosine_anisotropy"),
     **dict.fromkeys(("erank", "rank"), "effective_rank"),
     **dict.fromkeys(("mev", "explained_variance", "explainable_variance"), "max_explainable_variance"),
+    "gpu": "cuda",
     **dict.fromkeys(("start", "begin", "beginning", "first"), "front"),
 }
 
