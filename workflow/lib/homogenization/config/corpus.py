@@ -11,7 +11,7 @@ from homogenization.run.errors import nearest
 from homogenization.run.sections import Section
 
 _HEAD = 1000  # rows that are looked at of a large file
-_READ_WHOLE = 2**24  # bytes of a file that is read to the end, in a quarter of a second
+_READ_WHOLE = 2**24  # bytes of a file that is read to the end; without n_reviews it is cleaned too, in seconds
 
 
 class Corpus(Section):
