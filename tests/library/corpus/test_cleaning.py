@@ -44,13 +44,8 @@ def test_cleaning_twice_changes_nothing(text):
 
 
 def test_duplicates_count_once_after_cleaning_and_order_does_not_matter():
-    rows = pl.DataFrame(
-        {
-            "row": range(5),
-            "text": ["Good film.", "Good<br />film.", "Bad film.", "Good  film.", "Good film."],
-            "label": ["b", "a", "b", "c", "a"],
-        }
-    )
+    texts = ["Good film.", "Good<br />film.", "Bad film.", "Good  film.", "Good film."]
+    rows = pl.DataFrame({"row": range(5), "text": texts, "label": ["b", "a", "b", "c", "a"]})
     clean = clean_reviews(rows)
     assert sorted(clean["text"]) == ["Bad film.", "Good film."]
     assert clean.filter(text="Good film.").select("label", "row").row(0) == ("a", 1)
