@@ -207,8 +207,8 @@ class WrittenVariant(Variant, Written):
     @model_validator(mode="after")
     def phrases_to_place(self) -> Self:
         """Of a position, the prompt names the phrases."""
-        system, user = (load_prompt(self.prompt)[role] for role in ("system", "user"))
-        if self.position and "phrases" not in Template(system + user).get_identifiers():
+        text = "{system}\n{user}".format(**load_prompt(self.prompt))
+        if self.position and "phrases" not in Template(text).get_identifiers():
             raise ValueError(f"position {self.position!r} needs $phrases in its prompt, {self.prompt}")
         return self
 

@@ -73,9 +73,10 @@ class Writer:
 
     def complete(self, chats: Mapping[str, Chat], keep: Callable[[str, Answer], None]) -> dict[str, str]:
         """Hand each answer to `keep`, batch by batch, the shortest chats first; its key seeds its draws."""
-        (network, tokenizer), n_in_batch, heat = self._loaded, self._entry["batch_size"], self._entry["temperature"]
+        (network, tokenizer), n_in_batch = self._loaded, self._entry["batch_size"]
+        temperature = self._entry["temperature"]
         # transformers would put a processor before its own warpers, and draws come last
-        warpers = [TemperatureLogitsWarper(heat), TopPLogitsWarper(TOP_P)] if heat else []
+        warpers = [TemperatureLogitsWarper(temperature), TopPLogitsWarper(TOP_P)] if temperature else []
         order = sorted(chats, key=lambda key: len(chats[key][-1]["content"]))
         for batch in (order[start : start + n_in_batch] for start in range(0, len(order), n_in_batch)):
             try:
@@ -89,7 +90,7 @@ class Writer:
             size, context = prompts["input_ids"].shape[1], context_of(network.config, tokenizer)
             if size + self._entry["max_new_tokens"] > context:
                 raise HomogenizationError(f"writers: a prompt of {size} tokens in a context of {context}. {_LIMITS}")
-            drawn = [*warpers, _Drawn(map(seed_of, batch), network.device)] if heat else []
+            drawn = [*warpers, _Drawn(map(seed_of, batch), network.device)] if warpers else []
             try:
                 written = network.generate(**prompts.to(network.device), logits_processor=drawn)[:, size:].tolist()
             except torch.OutOfMemoryError as error:
