@@ -14,12 +14,12 @@ _ROUNDING = 1e-9  # relative to the values: a metric that varies by less over de
 
 
 def at_layers(name: str) -> pl.Expr:
-    """Whether a row, by its columns layer and depth, is one of `all`, `input`, `output` or a region of `REGIONS`."""
+    """Whether a row, by its column depth, is one of `all`, `output` or a region of `REGIONS`."""
     depth = pl.col("depth")
     if name in REGIONS:
         low, high = REGIONS[name]
         return (depth >= low) & (depth < high)
-    return {"all": pl.lit(True), "input": pl.col("layer") == 0, "output": depth >= _OUTPUT_DEPTH}[name]
+    return {"all": pl.lit(True), "output": depth >= _OUTPUT_DEPTH}[name]
 
 
 def yardsticks(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
