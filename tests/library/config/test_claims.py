@@ -123,19 +123,20 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize(
-    ("variant", "role", "control"),
+    ("variant", "minus", "found", "estimated"),
     [
-        ("front", "edge", "inward"),
-        ("front", "key", "others"),
-        ("end", "edge", "edge control"),  # none: it is not tested
-        ("original", "key", "key control"),
+        ("front", "edge control", "inward", "inward"),
+        ("front", "key control", "others", "others"),
+        ("end", "edge control", "edge control", None),  # none: it is not tested
+        ("original", "key control", "key control", None),
+        ("front", "disorder", "disorder", "original"),
     ],
 )
-def test_a_control_is_that_of_the_variant(write, variant, role, control):
-    contrast = {"metric": "participation_ratio", "variant": variant, "minus": f"{role} control"}
-    study = study_of(variants=VARIANTS, claims=write({"contrast": contrast, "below": 0}))
-    assert {row["where"]["minus"] for row in study.judged_claims} == {control}
-    assert ((variant, control) in study.estimated_contrasts) == (control in VARIANTS)
+def test_what_a_claim_subtracts_is_estimated(write, variant, minus, found, estimated):
+    claims = write({"contrast": {"metric": "participation_ratio", "variant": variant, "minus": minus}, "below": 0})
+    study = study_of(variants=VARIANTS, claims=claims, contrasts={"pairs": []})
+    assert {row["where"]["minus"] for row in study.judged_claims} == {found}
+    assert study.estimated_contrasts == ([(variant, estimated)] if estimated else [])
     assert "participation_ratio" in study.estimated_metrics("contrasts")
     assert "participation_ratio" not in study.estimated_metrics("depth")
 

@@ -275,9 +275,12 @@ class Study(Section):
 
     @property
     def estimated_contrasts(self) -> list[tuple[str, str]]:
-        """The contrasts, (variant, minus), sorted, and those of variants of the study that claims are about."""
+        """The contrasts, (variant, minus), sorted, and those of variants of the study that claims are about.
+
+        What is beyond disorder is estimated beside the difference to the original.
+        """
         claims = [claim["where"] for claim in self.judged_claims if claim["table"] == "contrasts"]
-        claimed = {(where["variant"], where["minus"]) for where in claims}
+        claimed = {(one["variant"], ORIGINAL if one["minus"] == DISORDER else one["minus"]) for one in claims}
         return sorted({*self.contrasted, *(pair for pair in claimed if self.variants.keys() >= set(pair))})
 
     def estimated_metrics(self, table: str) -> list[str]:
