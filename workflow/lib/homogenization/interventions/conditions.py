@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from homogenization.measures.depth import REGIONS
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
-from homogenization.names.points import REGIONS
 from homogenization.run.errors import HomogenizationError
 
 UNTOUCHED, STEERING, MASKED, POSITIONS = KINDS = ("untouched", "steering", "masked", "positions")

@@ -9,7 +9,7 @@ after a block count.
 
 import numpy as np
 
-from homogenization.names.points import REGIONS
+from homogenization.measures.depth import REGIONS
 
 TIMES_THE_MEDIAN = 10.0
 _LEAST_OF_MIDDLE = 0.5

@@ -8,8 +8,9 @@ from typing import Self
 import numpy as np
 import polars as pl
 
+from homogenization.measures.depth import REGIONS
 from homogenization.names.consequences import PREDICTIONS
-from homogenization.names.points import REGIONS, RESIDUAL_STREAM
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.estimate import means
 from homogenization.tables.over_reviews import as_array

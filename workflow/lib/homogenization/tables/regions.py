@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from homogenization.measures.depth import REGIONS
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, view_without_first
-from homogenization.names.points import REGIONS
 
 _OUTPUT_DEPTH = 1.0
 _PLAIN = (ALL_TOKENS, "raw")  # views of the tokens as they are
