@@ -90,6 +90,8 @@ def edited(edited_run) -> Project:
         shutil.rmtree(edited_run.folder / part)
     copy_workflow(edited_run.folder)
     edited_run.config = copy.deepcopy(SMALL)
+    for store in edited_run.folder.rglob("*.zarr.away"):
+        store.rename(store.with_suffix(".zip"))
     return edited_run
 
 
@@ -98,6 +100,11 @@ def test_a_key_reruns_what_depends_on_it(edited, changes, expected, alone):
     edited.config = with_changes(SMALL, changes)
     assert edited.planned() == Counter(expected | REPORT)
     made = [name for name in edited.planned_files() if name.count("/") >= 3 and not name.startswith("figures/")]
+    # stores that the user deleted are made again where they are read, and measured again
+    for store in edited.folder.rglob("*.zarr.zip"):
+        store.rename(store.with_suffix(".away"))
+    again = jobs(JOBS, "extract_states", "compute_mauve") | {"measure_pooled": SHARDS} if "views" in changes else {}
+    assert edited.planned() == Counter(expected | REPORT | again)
     assert alone is None or all(alone in name.partition(".")[0].split("/") for name in made)
 
 

@@ -75,7 +75,7 @@ class Results:
         if not path.exists():
             raise HomogenizationError(
                 f"{path}: the states are not there; a study with `states.keep: false` deletes those that it has "
-                f"measured. Set `states.keep: true` and run it again: {model} reads anew."
+                f"measured. Set `states.keep: true` and ask Snakemake for this file: {model} reads anew."
             )
         with open_store(path) as store:
             if review not in store.review_ids:
