@@ -48,6 +48,7 @@ KEYS = [
     ({"similarity.threshold": 0.6}, below("collect_texts"), None),
     ({"metrics": [*SMALL["metrics"], "participation_ratio"]}, below("collect"), None),
     ({"contrasts.margin": 0.03}, below("estimate", "estimate_effects"), None),
+    ({"states.keep": False}, {}, None),
     ({"views": [*SMALL["views"], "unit"]}, {"measure": JOBS, **below("collect")}, None),
     ({"components.variants": ["original", "front"]}, {"extract_components": SHARDS, **below("collect")}, "front"),
     (
@@ -89,9 +90,9 @@ def edited(edited_run) -> Project:
     for part in ("config", "envs", "profiles", "workflow"):
         shutil.rmtree(edited_run.folder / part)
     copy_workflow(edited_run.folder)
-    edited_run.config = copy.deepcopy(SMALL)
     for store in edited_run.folder.rglob("*.zarr.away"):
         store.rename(store.with_suffix(".zip"))
+    edited_run.config = copy.deepcopy(SMALL)
     return edited_run
 
 
@@ -99,12 +100,12 @@ def edited(edited_run) -> Project:
 def test_a_key_reruns_what_depends_on_it(edited, changes, expected, alone):
     edited.config = with_changes(SMALL, changes)
     assert edited.planned() == Counter(expected | REPORT)
-    made = [name for name in edited.planned_files() if name.count("/") >= 3 and not name.startswith("figures/")]
     # stores that the user deleted are made again where they are read, and measured again
     for store in edited.folder.rglob("*.zarr.zip"):
         store.rename(store.with_suffix(".away"))
     again = jobs(JOBS, "extract_states", "compute_mauve") | {"measure_pooled": SHARDS} if "views" in changes else {}
     assert edited.planned() == Counter(expected | REPORT | again)
+    made = [name for name in edited.planned_files() if name.count("/") >= 3 and not name.startswith("figures/")]
     assert alone is None or all(alone in name.partition(".")[0].split("/") for name in made)
 
 
@@ -175,7 +176,9 @@ def test_an_edited_corpus_file_reruns_the_corpus(edited):
     assert edited.planned()["read_corpus"] == 1
 
 
-OF_MODEL = {"extract_states", "extract_components", "apply_interventions", "read_consequences"}
+# a measure has the parameters of what made its states
+OF_STATES = {"extract_states", "measure", "compute_mauve", "measure_pooled"}
+OF_MODEL = OF_STATES | {"extract_components", "apply_interventions", "read_consequences"}
 PARAPHRASE = {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"}
 WRITTEN = with_changes(
     SMALL,
@@ -195,7 +198,7 @@ WRITTEN = with_changes(
         (SMALL, "variants.front.phrases", "other", {"rewrite_reviews"}),
         (SMALL, "keyphrases.max_phrases", 5, {"extract_keyphrases"}),
         (SMALL, "similarity.layer", 2, {"score_similarity"}),
-        (SMALL, "states.dtype", "float16", {"extract_states"}),
+        (SMALL, "states.dtype", "float16", OF_STATES),
         (SMALL, "mauve.n_tokens", 150, {"compute_mauve"}),
         (SMALL, "models.tiny.dtype", "bfloat16", OF_MODEL),
         (SMALL, "models.tiny.bos", "never", OF_MODEL),

@@ -5,7 +5,7 @@
 MEASURED_BY = (*READ_BY, "measures", "metrics.cosines", "metrics.geometry", "metrics.attention", "metrics.registry")
 
 # A store that is deleted can't tell of an edit whose job fails, so what reads it has the parameters of what made it.
-MADE_WITH = {} if STUDY.states.keep else {f"made_with_{name}": value for name, value in EXTRACTED_WITH.items()}
+MADE_WITH = {f"made_with_{name}": value for name, value in EXTRACTED_WITH.items()}
 
 
 rule measure_pooled:

@@ -41,7 +41,7 @@ class EndpointWriter(Writer):
     base_url: str | None = None
     """Address of the endpoint, to `/v1`. `$VARIABLES` in it are read in the job; null: `OPENAI_BASE_URL`."""
     connections: int = Field(8, ge=1, exclude=True)
-    """Requests at a time. Nothing reruns."""
+    """Requests at a time."""
     weights: ClassVar[None] = None
 
     _base_url = field_validator("base_url")(
