@@ -176,7 +176,6 @@ def test_an_edited_corpus_file_reruns_the_corpus(edited):
     assert edited.planned()["read_corpus"] == 1
 
 
-# a measure has the parameters of what made its states
 OF_STATES = {"extract_states", "measure", "compute_mauve", "measure_pooled"}
 OF_MODEL = OF_STATES | {"extract_components", "apply_interventions", "read_consequences"}
 PARAPHRASE = {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"}

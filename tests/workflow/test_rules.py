@@ -98,9 +98,11 @@ def test_jobs_depend_on_the_files_of_each_model_that_lies_in_a_local_folder(proj
     project.config["similarity"] |= {"encoder": weights}
     project.config["fluency"] = {"weights": weights}
     project.config["writers"] = {"local": {"backend": "transformers", "weights": weights}}
-    prompt = {"writer": "local", "prompt": "config/prompts/paraphrase.yaml"}
-    project.config["variants"]["paraphrase"] = {"rewriter": "llm", **prompt}
+    paraphrase = {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"}
+    project.config["variants"] |= {"paraphrase": paraphrase, "words": {"rewriter": "order", "blocks": "words"}}
     printed = project.ask("--dry-run")
+    # not on key phrases, where words are permuted
+    assert "input: results/corpus/000.parquet\n    output: results/variants/words/000.parquet\n" in printed
     read = {
         rule: {file for file in files.split(", ") if file.startswith("own/")}
         for rule, files in re.findall(r"^\w*rule (\w+):\n +input: (.*)", printed, re.M)

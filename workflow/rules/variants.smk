@@ -1,6 +1,6 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
-# variants that are made from key phrases, and those that are made from the parse
-PHRASED = set(STUDY.rewritten) - {*STUDY.ladder, *STUDY.given}
+# variants whose files have key phrases, and those that are made from the parse
+PHRASED = STUDY.phrased
 PARSED = set(STUDY.placed) - {*STUDY.written, *STUDY.given}
 PHRASES = expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards) if PHRASED else []
 
@@ -63,7 +63,7 @@ rule rewrite_reviews:
     """Moves phrases, blocks of words or sentences of a shard's reviews by rule, keeps the reviews, or takes given texts."""
     input:
         shard="<results>/corpus/{shard}.parquet",
-        keyphrases="<results>/keyphrases/{shard}.parquet" if PHRASED else [],
+        keyphrases=lambda wildcards: "<results>/keyphrases/{shard}.parquet" if wildcards.variant in PHRASED else [],
         parse=lambda wildcards: "<results>/parses/{shard}.spacy" if wildcards.variant in PARSED else [],
     output:
         variant="<results>/variants/{variant}/{shard}.parquet",

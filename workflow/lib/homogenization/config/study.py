@@ -147,6 +147,12 @@ class Study(Section):
         """Variants in which phrases have other places in their sentences, in the order of the configuration."""
         return [name for name in self.rewritten if not isinstance(self.variants[name], texts.OrderVariant)]
 
+    @property
+    def phrased(self) -> list[str]:
+        """Variants that are made from key phrases, and the original, whose file has the places of these."""
+        made = [name for name in self.rewritten if name not in {*self.ladder, *self.given}]
+        return [ORIGINAL, *made] if made else []
+
     @cached_property
     def gguf_sources(self) -> dict[str, TrainedWeights]:
         """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted."""
