@@ -55,12 +55,16 @@ class Results:
         Columns are those of the files of variants (`text`, `placements`, …), `shard`, `original` (the text of the
         review), `f1` (BERTScore against it), `accepted`, and those of the user's file.
         """
+        sample, number = self._shards("corpus"), pl.col("shard").cast(int)
+        # later shards with the same review are left of a smaller `corpus.shard_size`
+        sample = sample.filter(number == number.min().over("review_id"))
         texts = self._shards("variants/*").filter(pl.col("variant").is_in(self._known("variant")))
+        texts = texts.join(sample, on=["review_id", "shard"], how="semi")
         texts = texts.join(self.table("metrics"), on="review_id", how="semi")
         texts = texts.sort(pl.col("variant") != ORIGINAL, "variant", maintain_order=True)
         originals = texts.filter(variant=ORIGINAL).select("review_id", original="text")
         judged = self.table("similarity").select("variant", "review_id", "f1", "accepted")
-        sample = self._shards("corpus").select(pl.exclude("shard", "text", "label", "rank"))
+        sample = sample.select(pl.exclude("shard", "text", "label", "rank"))
         for more, on in ((originals, "review_id"), (judged, ["variant", "review_id"]), (sample, "review_id")):
             texts = texts.join(more, on=on, how="left", maintain_order="left", suffix="_of_source")
         return texts
