@@ -1,5 +1,6 @@
 """The results of the small run as `open_results` gives them: tables, meanings, texts, states, the line to cite."""
 
+import os
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 
 from homogenization import open_results, to_latex
+from homogenization.reading.citation import provenance
 from homogenization.reading.results import Results
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
@@ -74,13 +76,20 @@ def test_states_are_those_of_the_store_and_tokens_are_those_of_the_text(results)
     assert "".join(states.tokens["token"]).replace(" ", "") == re.sub(r"\s", "", states.text)
 
 
-def test_states_that_were_not_kept_name_the_key(finished):
-    results = open_results(finished.folder / "results")
-    review = results.texts["review_id"][0]
-    for store in (results.folder / "states").rglob("*.zarr.zip"):
+def test_what_another_study_left_is_not_read_and_states_that_were_not_kept_name_the_key(finished, results):
+    left = open_results(finished.folder / "results")
+    for shard in (left.folder / "corpus/001.parquet", *left.folder.glob("variants/*/001.parquet")):
+        shard.with_stem("002").write_bytes(shard.read_bytes())
+    table = left.folder / "tables/training.parquet"
+    table.touch()
+    assert left.tables == sorted([*results.tables, "training"])  # it is newer than the report
+    os.utime(table, (0, 0))
+    assert left.tables == results.tables
+    assert left.texts.equals(results.texts)
+    for store in left.folder.glob("states/**/*.zarr.zip"):
         store.unlink()
     with pytest.raises(HomogenizationError, match=r"`states\.keep: false`.*Set `states\.keep: true`"):
-        results.states("tiny", "original", review)
+        left.states("tiny", "original", left.texts["review_id"][0])
 
 
 @pytest.mark.parametrize(
@@ -98,10 +107,9 @@ def test_what_there_is_not_is_refused_with_what_there_is(results, in_project, as
         ask(results)
 
 
-def test_the_line_to_cite_has_a_hash_of_the_configuration(finished):
-    results = open_results(finished.folder / "results")
-    first = results.citation()
-    assert re.search(r"configuration [0-9a-f]{16}; reviews: 12, models: 1, variants: 2$", first)
-    file = results.folder / "configuration.yaml"
-    file.write_text(file.read_text() + "seed: 1\n")
-    assert results.citation() != first
+def test_the_line_to_cite_is_that_of_the_report(finished):
+    """It has a hash of the configuration."""
+    finished.edit("results/origin.json", '"token-homogenization ', '"then token-homogenization ')
+    cited = r"then token-homogenization .*; configuration [0-9a-f]{16}; reviews: 12, models: 1, variants: 2"
+    assert re.fullmatch(cited, open_results(finished.folder / "results").citation())
+    assert provenance({"seed": 0})["digest"] != provenance({"seed": 1})["digest"]

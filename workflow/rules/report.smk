@@ -29,6 +29,7 @@ rule make_report:
         # the last report stays where making the next one fails
         report=update("<results>/report.html"),
         configuration="<results>/configuration.yaml",
+        origin="<results>/origin.json",
     log:
         "<logs>/make_report.log",
     conda:
@@ -37,6 +38,7 @@ rule make_report:
         **report_parameters(STUDY),
         figures=SHOWN_FIGURES,
         csv=SHOWN_CSV,
+        table_names=[Path(table).stem for table in TABLES],
         config=config | {"results": STUDY.results, "claims": STUDY.claims},
         code=code("make_report", *DRAWN_BY, "report", "reading"),
     script:

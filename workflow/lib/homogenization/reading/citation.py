@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 VERSION = "0.1.0"  # of the library; a checkout runs without being installed, and pip reads it here
-CONFIGURATION = "configuration.yaml"  # in the folder of results
+ORIGIN = "origin.json"  # in the folder of results: `provenance` of its report, and the names of the study's tables
 
 
 def provenance(configuration: Mapping[str, Any]) -> dict[str, str]:

@@ -10,8 +10,9 @@ import polars as pl
 
 from homogenization.names.points import FINAL_NORM
 from homogenization.names.variants import ORIGINAL
-from homogenization.reading.citation import CONFIGURATION, provenance
+from homogenization.reading.citation import ORIGIN
 from homogenization.run.errors import HomogenizationError, nearest
+from homogenization.run.files import read_json
 from homogenization.run.parquet import read_table
 from homogenization.run.yaml_files import read_yaml
 from homogenization.states.store import open_store
@@ -40,8 +41,12 @@ class Results:
 
     @property
     def tables(self) -> list[str]:
-        """The names of the tables that the study has."""
-        return sorted(path.stem for path in self.folder.glob("tables/*") if path.suffix in (".parquet", ".csv"))
+        """The names of the tables that the study has; not those that an earlier one left in the folder."""
+        files, record = self.folder.glob("tables/*"), self.folder / ORIGIN
+        if record.exists():
+            of_study, end = read_json(record)["tables"], record.stat().st_mtime
+            files = [file for file in files if file.stem in of_study or file.stat().st_mtime > end]
+        return sorted(file.stem for file in files if file.suffix in (".parquet", ".csv"))
 
     def table(self, name: str) -> pl.DataFrame:
         """A table of the study, such as `contrasts`."""
@@ -124,7 +129,7 @@ class Results:
 
     def citation(self) -> str:
         """A finished study in a line: version and commit of the code, hash of the configuration, what was read."""
-        origin = provenance(read_yaml(self.folder / CONFIGURATION))
+        origin = read_yaml(self.folder / ORIGIN)
         read, named = self.table("metrics"), {"review_id": "reviews", "model": "models", "variant": "variants"}
         counts = ", ".join(f"{name}: {read[column].n_unique()}" for column, name in named.items())
         return f"{origin['software']}; configuration {origin['digest']}; {counts}"
