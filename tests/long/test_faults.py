@@ -1,7 +1,5 @@
 """Faults on real runs: each is named, nothing is lost, and the same command run again comes to the same results."""
 
-from pathlib import Path
-
 from compare_runs import differences, hidden
 
 STORE = "results/states/tiny/front/001.zarr.zip"
@@ -10,14 +8,10 @@ VARIANT = "results/variants/front/001.parquet"
 SIMILARITY = "results/tables/similarity.parquet"
 
 
-def cut_short(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
 def test_a_store_and_a_table_that_are_cut_short_are_named_and_made_again_when_they_are_deleted(finished_run, finished):
     for made, target in ((STORE, MATRICES), (VARIANT, SIMILARITY)):
         path = finished.folder / made
-        cut_short(path)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         (finished.folder / target).unlink()
         done = finished.run("--cores", "2", target)
         assert done.returncode != 0, done.stdout

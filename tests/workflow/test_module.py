@@ -37,9 +37,8 @@ class Parent(Project):
     """A workflow of its own, which imports this one as a module; results lie in a folder of its choice."""
 
     def __init__(self, folder: Path, snakefile: str) -> None:
-        super().__init__(
-            folder, {"word": "mine", "homogenization": copy.deepcopy(SMALL) | {"results": "studies/first"}}
-        )
+        study = copy.deepcopy(SMALL) | {"results": "studies/first"}
+        super().__init__(folder, {"word": "mine", "homogenization": study})
         (folder / "workflow").mkdir(parents=True)
         (folder / "workflow/Snakefile").write_text(PARENT.format(snakefile=snakefile))
         copy_workflow(folder / "repository")

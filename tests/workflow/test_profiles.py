@@ -1,7 +1,5 @@
 """The profile of Slurm: every line reaches Snakemake, and names rules that there are."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 from snakemake.cli import get_argument_parser
@@ -12,13 +10,13 @@ from loaded_rules import loaded_rules
 SLURM = ROOT / "profiles/slurm"
 
 
-def profile(folder: Path = SLURM, **environment: str) -> dict:
-    """What Snakemake makes of a profile."""
+def profile(**environment: str) -> dict:
+    """What Snakemake makes of the profile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SNAKEMAKE_OUTPUT_CACHE", raising=False)
         for name, value in environment.items():
             patch.setenv(name, value)
-        return vars(get_argument_parser(profiles=[folder]).parse_args([]))
+        return vars(get_argument_parser(profiles=[SLURM]).parse_args([]))
 
 
 def test_every_line_of_the_profile_reaches_snakemake():

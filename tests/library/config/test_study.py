@@ -56,8 +56,7 @@ def test_all_reviews_are_those_that_cleaning_leaves(tmp_path):
     rows = [f"A film about number {number}.,{'ab'[number % 3 == 0]}" for number in range(9)]
     (tmp_path / "a.csv").write_text("\n".join(["text,genre", *rows, rows[0], "short,a"]))
     corpus = {"source": str(tmp_path / "a.csv"), "min_words": 3}
-    for more in ({}, {"n_reviews": "all"}):
-        assert study_of(corpus=corpus | more).corpus.n_reviews == 9
+    assert [study_of(corpus=corpus | more).corpus.n_reviews for more in ({}, {"n_reviews": "all"})] == [9, 9]
     assert study_of(corpus=corpus | {"balance_by": "genre"}).corpus.n_reviews == 6
     (problem,) = problems(corpus=corpus | {"min_words": 30})
     assert "cleaning leaves 0 reviews of 30 to 400 words" in problem
@@ -108,8 +107,8 @@ def test_paths_may_name_environment_variables_and_have_one_spelling(monkeypatch)
 
 
 def test_what_changes_no_result_is_told_apart():
-    tracked = set(study_of().writers["served"].params())
-    assert tracked & {"model", "temperature", "connections"} == {"model", "temperature"}
+    tracked = study_of().writers["served"].params().keys()
+    assert tracked & {"connections", "model", "temperature"} == {"model", "temperature"}
 
 
 @pytest.mark.parametrize(("size", "ranks"), [(6, [(0, 6), (6, 12)]), (11, [(0, 11), (11, 12)]), (50, [(0, 12)])])
@@ -219,6 +218,7 @@ def test_texts_are_shown_by_the_first_contrast_of_place_and_a_headline_metric():
     expected = {"variant": "front", "minus": "original", "metric": "max_explainable_variance", "view": "raw"}
     assert example_choice(study) == expected
     assert example_choice(study_of(variants={"original": NONE}))["variant"] is None
+    assert (study.phrased, study_of(variants={"original": NONE}).phrased) == (["original", "front"], [])
 
 
 def test_loading_imports_nothing_heavy():

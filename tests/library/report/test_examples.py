@@ -24,16 +24,13 @@ def chosen(values, changed=(True,) * 8, **choice):
     return chosen_reviews(metrics, similarity, IDS, **CHOICE | choice)
 
 
-NAN = math.nan
-
-
 @pytest.mark.parametrize(
     ("front", "original", "found"),
     [
         # by the difference, equal ones by their ids; the median of four is the second
         ([5, 1, 3, 3], [1, 1, 1, 1], [("r1", "least"), ("r2", "median"), ("r0", "greatest")]),
-        ([5, NAN, 3, 3], [1, 1, NAN, 1], [("r3", "least"), ("r0", "greatest")]),
-        ([5, NAN], [1, 1], [("r0", "median")]),
+        ([5, math.nan, 3, 3], [1, 1, math.nan, 1], [("r3", "least"), ("r0", "greatest")]),
+        ([5, math.nan], [1, 1], [("r0", "median")]),
         # without a difference, the originals
         ([], [2, 1, 3], [("r1", "least"), ("r0", "median"), ("r2", "greatest")]),
         ([], [], [(name, "among the first") for name in IDS[:3]]),
@@ -52,6 +49,5 @@ def test_texts_that_are_the_same_are_not_compared():
 
 def test_a_study_of_originals_alone_takes_their_values_and_one_without_a_metric_the_first_reviews():
     original = {"original": {"r0": 3.0, "r1": 1.0, "r2": 2.0, "r3": 0.0}}
-    found = chosen(original, variant=None, minus=None)
-    assert found == [("r3", "least"), ("r1", "median"), ("r0", "greatest")]
+    assert chosen(original, variant=None, minus=None) == [("r3", "least"), ("r1", "median"), ("r0", "greatest")]
     assert chosen(original, variant=None, minus=None, metric=None) == [(name, "among the first") for name in IDS[:3]]
