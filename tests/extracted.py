@@ -27,8 +27,7 @@ def run(model, texts, path, **options):
 def read(path):
     with open_store(path) as store:
         states = np.stack([store.residual_stream(layer) for layer in store.layers])
-        attention = store.attention()
-        return states, store.final_norm(), attention and attention[0], store.review_offsets
+        return states, store.final_norm(), (store.attention() or [None])[0], store.review_offsets
 
 
 @cache

@@ -20,9 +20,8 @@ def tokens_of(lengths):
 
 def uniform_attention(n, window=None, causal=True):
     """(n,) attention that each token receives where a query attends equally to all keys that it sees."""
-    distance = np.arange(n)[:, None] - np.arange(n)
-    seen = (distance >= 0) | (not causal)
-    seen = seen if window is None else seen & (np.abs(distance) < window)
+    distance = np.subtract.outer(np.arange(n), np.arange(n))
+    seen = ((distance >= 0) | (not causal)) & (np.abs(distance) < (window or n))
     return (seen / seen.sum(axis=1, keepdims=True)).sum(axis=0)
 
 

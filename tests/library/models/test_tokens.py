@@ -141,8 +141,7 @@ def without_bos():
 
 @pytest.fixture(scope="module")
 def two_open():
-    """As GLM-4's, of which neither is the BOS that is named (as in BigBird)."""
-    made = train_tokenizer(TEXTS, 300)
+    made = train_tokenizer(TEXTS, 300)  # as GLM-4's; and the BOS that is named opens nothing, as in BigBird
     tokens = [(token, made.token_to_id(token)) for token in ("a", "e")]
     made.post_processor = TemplateProcessing(single="a e $A", special_tokens=tokens)
     return PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>")

@@ -141,8 +141,8 @@ def rewrite_reviews(
 
     Args:
         reviews: Columns review_id, text, label.
-        keyphrases: Columns of `KEYPHRASE_SCHEMA`, in reading order, as `extract_keyphrases` gives; None where no
-            variant needs any.
+        keyphrases: Columns of `KEYPHRASE_SCHEMA`, in reading order, as `extract_keyphrases` gives; None where
+            the variant needs none.
         parse: The parse of their sentences, from `parse_reviews`; None for the rewriters "none" and "order".
         variant: Name of the variant.
         rewriter: "none" to keep the text, "rules" for `move_by_rules`, "natural" for `move_naturally`, "order" for
