@@ -39,8 +39,7 @@ def test_more_than_three_tenths_on_the_first_token_are_a_sink():
 
 
 def test_without_attention_there_are_no_rows(tmp_path):
-    states = np.ones((N_BLOCKS + 1, sum(LENGTHS), 3), dtype=np.float32)
-    write(tmp_path / "s.zarr.zip", states, LENGTHS)
+    write(tmp_path / "s.zarr.zip", np.ones((N_BLOCKS + 1, sum(LENGTHS), 3), np.float32), LENGTHS)
     with open_store(tmp_path / "s.zarr.zip") as store:
         assert not list(attention_rows(store))
         assert measure(store, ())["tokens"]["attention"].is_null().all()

@@ -50,8 +50,7 @@ def test_a_variant_that_lies_on_the_ladder_has_no_rest():
 
 
 @pytest.mark.parametrize(("loss", "power"), [(0.8, 1), (0.3, 0.5), (1.4, 0.5)])
-def test_its_interval_holds_what_the_curve_does_not_know(loss, power):
-    """In between the knots of a straight ladder, and at those of a bent one."""
+def test_its_interval_holds_what_a_straight_ladder_and_the_knots_of_a_bent_one_do_not_know(loss, power):
     ends = [summary(rest(*study(seed, loss, law=lambda losses: 2 * losses**power)), 0.95) for seed in range(200)]
     covered = np.mean([(of["ci_low"] <= 0) & (of["ci_high"] >= 0) for of in ends])
     assert covered == pytest.approx(0.95, abs=0.03)
