@@ -16,6 +16,11 @@ from homogenization.tables.over_reviews import summarise
 
 MODELS = ("smollm2", "gemma", "qwen")
 LADDER = {f"blocks-{n}": f"{n} blocks" for n in (2, 4, 8, 16, 32)} | {"words": "Single words"}
+LADDERS = {
+    "families": ("blocks-4", "blocks-8", "blocks-16", "blocks-32", "words"),
+    "sentences": ("blocks-2", "blocks-4", "words"),
+    "written": ("blocks-4", "blocks-16"),
+}
 VARIANTS = LADDER | {
     "original": "Original",
     "front": "Front",
@@ -93,7 +98,7 @@ def by_first_words(study: str, results: Results) -> pl.DataFrame:
     return pl.concat(means)
 
 
-def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
+def beyond_disorder(study: str, results: Results, ladder: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
     """What variants do after the last block beyond disorder that changes the loss as much: as docs/statistics.md says.
 
     Also beyond disorder that makes predictions as uncertain (entropy), or as alike (divergence), in the place of loss.
@@ -121,7 +126,8 @@ def beyond_disorder(results: Results, ladder: Sequence[str], variants: Sequence[
                 beyond = rest(changes[name], [changes[step] for step in ladder])[:, 0]
                 key = {"model": model, "variant": name, "metric": metric, "view": view, "of_equal": measure}
                 values.append(reviews.with_columns(beyond=beyond, **{k: pl.lit(v) for k, v in key.items()}))
-    return summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")
+    means = summarise(pl.concat(values), ["model", "variant", "metric", "view", "of_equal"], "beyond")
+    return means.filter(pl.col("n_reviews") > 0).select(pl.lit(study).alias("study"), pl.all())  # encoders have none
 
 
 def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Path) -> None:
@@ -141,16 +147,16 @@ def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Pa
         rows = {name: studies[study].table(name).filter(*kept) for name in tables.split()}
         save_figure(function(rows, Shown(**shown, **own, title=title)), folder / f"{file}.svg")
 
-    four, ladder = (*MODELS, "minilm"), ("blocks-4", "blocks-8", "blocks-16", "blocks-32", "words")
-    moved = ("families", "contrasts summary", *ladder, "front", "front-inward", "end")
+    four = (*MODELS, "minilm")
+    moved = ("families", "contrasts summary", *LADDERS["families"], "front", "front-inward", "end")
     draw("disorder", disorder.disorder, "Disorder or position?", *moved, models=four)
     draw("disorder_depth", disorder.disorder_depth, "Change per nat of disorder, over depth", *moved, models=four)
     draw("one_token", curves.one_token, "Is a collapse that of one token?", *moved, models=four)
     title, metric = "Maximum explainable variance", "max_explainable_variance"
     draw(metric, curves.metric, title, *moved, models=four, metric=metric)
-    written = ("written", "contrasts", "blocks-4", "blocks-16", "written", "front")
+    written = ("written", "contrasts", *LADDERS["written"], "written", "front")
     draw("disorder_written", disorder.disorder, "What a language model writes", *written)
-    natural = ("sentences", "contrasts", "blocks-2", "blocks-4", "words", "front-natural", "end-natural")
+    natural = ("sentences", "contrasts", *LADDERS["sentences"], "front-natural", "end-natural")
     draw("disorder_natural", disorder.disorder, "Natural orders of 204 sentences", *natural)
     draw("causes_conditions", effects.conditions, "Changed attention and its costs", "families", "interventions doses")
     draw("causes_dose", effects.dose, "Steered attention", "families", "interventions doses")
@@ -159,7 +165,7 @@ def draw_figures(studies: dict[str, Results], labels: dict[str, str], folder: Pa
 def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
     """Write everything to the folder `made`; `folders` are the results of each study."""
     studies = {name: open_results(folder) for name, folder in folders.items()}
-    families, sentences, natural = (studies[name] for name in ("families", "sentences", "natural"))
+    families, sentences, natural, written = (studies[name] for name in ("families", "sentences", "natural", "written"))
     effects_of = families.table("interventions").filter(metric="cosine_anisotropy", minus="untouched")
     tables = {
         "families": at_the_end(families.table("contrasts")),
@@ -170,8 +176,13 @@ def main(folders: dict[str, str], labels: dict[str, str], made: Path) -> None:
         "natural": at_the_end(sentences.table("contrasts")),
         "natural_reviews": at_the_end(natural.table("contrasts")),
         "first_words": pl.concat([by_first_words("sentences", sentences), by_first_words("reviews", natural)]),
-        "written": at_the_end(studies["written"].table("contrasts")),
-        "beyond": beyond_disorder(studies["written"], ["blocks-4", "blocks-16"], ["written", "front"]),
+        "written": at_the_end(written.table("contrasts")),
+        "beyond": pl.concat(
+            [
+                beyond_disorder("families", families, LADDERS["families"], ["front", "front-inward", "end"]),
+                beyond_disorder("written", written, LADDERS["written"], ["written", "front"]),
+            ]
+        ),
         "penalties": studies["penalty"].table("penalties"),
     }
     made.mkdir(exist_ok=True)
