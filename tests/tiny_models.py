@@ -44,7 +44,7 @@ CONFIGS = {
     "bert": transformers.BertConfig(**_SIZE),
 }
 BIDIRECTIONAL = {"bert", "roberta", "xlm-roberta", "camembert", "deberta-v2", "distilbert", "electra", "ernie"}
-BIDIRECTIONAL |= {"eurobert", "modernbert", "mpnet", "nomic_bert"}
+BIDIRECTIONAL |= {"eurobert", "layoutlm", "modernbert", "mpnet", "nomic_bert"}
 # that have no language-model head
 HEADLESS = BIDIRECTIONAL | {"clip_text_model"}
 
@@ -101,8 +101,8 @@ FURTHER = BEHIND_PADDING | {
     "stablelm": transformers.StableLmConfig(**_GROUPED | {"hidden_size": 64}),
 }
 FURTHER |= configurations("Apertus Arcee BitNet Cohere Ernie4_5 EuroBert Granite Nemotron Olmo Olmo2", _GROUPED)
-FURTHER |= configurations("BioGpt CLIPText Ernie NomicBert Persimmon Phi", _SIZE)
-FURTHER |= configurations("Cohere2 Exaone4 Mistral Olmo3 Phi3 Starcoder2", _WINDOWED)
+FURTHER |= configurations("BioGpt CLIPText Ernie LayoutLM NomicBert Persimmon Phi", _SIZE)
+FURTHER |= configurations("Cohere2 Exaone4 Mistral Olmo3 Phi3 Phimoe Starcoder2", _WINDOWED)
 FURTHER |= configurations("Glm Glm4 HunYuanDenseV1 Qwen3 SeedOss", _HEADS_OF_16)
 
 

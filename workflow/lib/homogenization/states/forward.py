@@ -134,7 +134,7 @@ def _seen(mask: Tensor | None, n: int, device: torch.device) -> Tensor:
     """(queries, keys) bool: whether a query sees a key, by what is added to the scores, (1, 1, n, n)."""
     if mask is None:
         return torch.ones(n, n, dtype=torch.bool, device=device)
-    return mask[0, 0] > torch.finfo(mask.dtype).min / 2
+    return (mask[0, 0] > torch.finfo(mask.dtype).min / 2).expand(n, n)  # LayoutLM's has one row for all queries
 
 
 def _softmax(scores: Tensor, sinks: Tensor | None) -> Tensor:
