@@ -16,7 +16,8 @@ from homogenization.names.columns import columns
 from homogenization.names.consequences import KL
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import NOT_TESTED
-from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate, means
+from homogenization.statistics.estimate import ESTIMATE_SCHEMA, Settings, differences, estimate
+from homogenization.statistics.rest import from_line
 from homogenization.tables.comparisons import same_texts
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import as_array
@@ -142,15 +143,14 @@ def at_equal_kl(own: Dose, curve: Sequence[Dose]) -> tuple[np.ndarray, str | Non
         kls = np.array([own.kl, points[number - 1].kl, points[number].kl])[:, there]
         if not there.any() or kls[0].mean() > kls[2].mean():
             continue
-        target, start, stop = roots = np.sqrt(kls.mean(axis=1).clip(min=0))
-        share = (target - start) / (stop - start) if stop > start else 1.0
+        roots = np.sqrt(kls.mean(axis=1).clip(min=0))
         changes = np.array([own.change, points[number - 1].change, points[number].change])[:, there]
-        middle = np.array([means(of) for of in changes])
-        slope = (middle[2] - middle[1]) / (stop - start) if stop > start else np.zeros(len(middle[0]))
+        changes = np.where(np.isnan(changes).any(axis=0), np.nan, changes)
         moves = (kls - kls.mean(axis=1, keepdims=True)) / np.where(roots > 0, 2 * roots, np.inf)[:, None]
-        changes = changes - slope * moves[..., None]
+        places = (roots[:, None] + moves)[..., None]  # whose means are the roots
         values = nothing.copy()
-        values[there] = changes[0] - (1 - share) * changes[1] - share * changes[2]
+        apart = roots[2] > roots[1]
+        values[there] = from_line(*zip(changes, places, strict=True)) if apart else changes[0] - changes[2]
         return values, None
     reached = max(np.nanmean(point.kl) if np.isfinite(point.kl).any() else 0.0 for point in curve)
     return nothing, f"the control's KL reaches {reached:.3g} nats, that of the condition is {np.nanmean(own.kl):.3g}"

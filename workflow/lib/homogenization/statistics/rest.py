@@ -32,24 +32,33 @@ def rest(variant: Changes, ladder: Sequence[Changes]) -> np.ndarray:
     points = [*ladder, nothing, variant]
     of, at = (np.stack(parts) for parts in zip(*((y, loss[:, None] + 0 * y) for y, loss in points), strict=True))
     of, at = (np.where(np.isnan(of + at) | np.isnan(of[-1] + at[-1]), np.nan, each) for each in (of, at))
-    counts = (~np.isnan(of)).sum(axis=1)
-    mean_of, mean_at = (np.stack([means(point) for point in each]) for each in (of, at))
+    mean_at = np.stack([means(point) for point in at])
     own, cells = len(points) - 1, np.arange(of.shape[2])
     knots = np.sort(mean_at[:own], axis=0)  # NaN last
     n_knots = np.isfinite(knots).sum(axis=0)
     segment = np.clip((knots < mean_at[own]).sum(axis=0) - 1, 0, np.maximum(n_knots - 2, 0))
-    below, above = (np.argsort(mean_at[:own], axis=0)[segment + side, cells] for side in (0, 1))
-    width = mean_at[above, cells] - mean_at[below, cells]
-    slope = (mean_of[above, cells] - mean_of[below, cells]) / width
-    share = (mean_at[own] - mean_at[below, cells]) / width
-
-    def moves(point: np.ndarray) -> np.ndarray:
-        """(reviews, cells): how far each review moves the mean of a point across the line through the two knots."""
-        of_point = (of[point, :, cells] - mean_of[point, cells, None]).T
-        at_point = (at[point, :, cells] - mean_at[point, cells, None]).T
-        return np.nan_to_num(of_point - slope * at_point) * counts[own] / np.maximum(counts[point, cells], 1)
-
-    distance = mean_of[own] - mean_of[below, cells] - slope * (mean_at[own] - mean_at[below, cells])
-    values = distance + moves(np.full_like(below, own)) - (1 - share) * moves(below) - share * moves(above)
+    sides = (np.argsort(mean_at[:own], axis=0)[segment + side, cells] for side in (0, 1))
+    below, above = ((of[side, :, cells].T, at[side, :, cells].T) for side in sides)
     known = (n_knots > FEWEST_STEPS) & (mean_at[own] <= knots[np.maximum(n_knots - 1, 0), cells])
-    return np.where(known & ~np.isnan(of[own]), values, np.nan)
+    return np.where(known, from_line((of[own], at[own]), below, above), np.nan)
+
+
+def from_line(own: Changes, below: Changes, above: Changes) -> np.ndarray:
+    """What each unit adds to how far the mean of `own` lies off the line through the means of two points.
+
+    Each has changes (units, cells), and places of as many cells or of one; NaN where a unit lacks it. The value of a
+    unit is the distance plus its influence on the three means (the delta method); NaN where it lacks `own`.
+    """
+    (own_of, own_at), (below_of, below_at), (above_of, above_at) = (map(means, each) for each in (own, below, above))
+    slope, share = (above_of - below_of) / (above_at - below_at), (own_at - below_at) / (above_at - below_at)
+    n_units = (~np.isnan(own[0])).sum(axis=0)
+
+    def moves(of: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """(units, cells): how far each unit moves the mean of a point across the line."""
+        there = ~np.isnan(of)
+        moved = np.where(there, of - means(of) - slope * (at - means(at)), 0)
+        return moved * n_units / np.maximum(there.sum(axis=0), 1)
+
+    distance = own_of - below_of - slope * (own_at - below_at)
+    values = distance + moves(*own) - (1 - share) * moves(*below) - share * moves(*above)
+    return np.where(np.isnan(own[0]), np.nan, values)
